@@ -1,0 +1,52 @@
+# Every target sets up what it needs: `make test` works in a fresh clone.
+python := .venv/bin/python
+heading := @printf '\n== %s\n'
+
+# A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
+unexport PYTHONPATH
+
+.PHONY: help setup demo test lint format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Make .venv with all that is needed (PYTHON=... names another interpreter)
+	@scripts/setup
+
+demo: setup ## Run the example of the README (ARGS=... are passed on)
+	@$(python) examples/team_scores.py $(ARGS)
+
+test: lint ## Run every check and test (ARGS=... are passed on to pytest)
+	$(heading) 'Tests and examples in the documentation (pytest)'
+	@$(python) -m pytest $(ARGS)
+
+lint: setup ## Run the checks that come before the tests
+	$(heading) 'Style (ruff check)'
+	@$(python) -m ruff check
+	$(heading) 'Format (ruff format)'
+	@$(python) -m ruff format --check
+	$(heading) 'Types (mypy)'
+	@$(python) -m mypy
+	$(heading) 'Who imports whom (import-linter)'
+	@$(python) -c 'from importlinter.cli import lint_imports_command as lint; lint()' \
+		--no-logo --cache-dir .cache/import-linter
+
+format: setup ## Format the code and mend what ruff can mend
+	@$(python) -m ruff check --fix-only
+	@$(python) -m ruff format
+
+compile := .cache/uv/bin/uv --cache-dir .cache/uv/cache --quiet pip compile --universal --upgrade \
+	--generate-hashes --no-annotate --custom-compile-command 'make lock' \
+	--python $(python) --python-version 3.11
+
+lock: setup ## Lock the newest versions of all dependencies, and bundle the pip that is locked
+	$(python) -m pip install --quiet --upgrade --target .cache/uv --group lock
+	$(compile) --group dev pyproject.toml --output-file requirements.lock
+	$(compile) --group java --output-file requirements-java.lock
+	rm scripts/pip-*.whl
+	$(python) -m pip download --quiet --no-deps --dest scripts \
+		"$$(grep -o '^pip==[^ ]*' requirements.lock)"
+
+clean: ## Remove all that the other targets made
+	rm -rf .venv .cache .hypothesis dist demo.svg
+	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
