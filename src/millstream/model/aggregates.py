@@ -1,0 +1,302 @@
+"""What is computed for each key and window: descriptions of aggregates.
+
+Each takes an expression (Spark SQL text, or a PySpark Column) and skips nulls. None of them
+depends on the order in which elements came: where order matters it is that of event time,
+and of the values where times are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from millstream.model.errors import PlanError
+
+Expression: TypeAlias = Any
+"""Spark SQL text, or a PySpark Column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate over the expression ``of``.
+
+    ``merges``: results over parts combine into the result over the whole, without the elements.
+    ``retracts``: a value can be taken back out of a partial result; an aggregate that cannot
+    is still right under retraction, because the engine then keeps the elements.
+    ``additive``: results over new elements add up to the result over all, retractions included.
+    """
+
+    of: Expression | None = None
+
+    name: ClassVar[str]
+    merges: ClassVar[bool] = True
+    retracts: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"{self.name}({'' if self.of is None else self.of})"
+
+
+class Count(Aggregate):
+    name, retracts, additive = "count", True, True
+
+
+class Sum(Aggregate):
+    name, retracts, additive = "sum", True, True
+
+
+class Min(Aggregate):
+    name = "min"
+
+
+class Max(Aggregate):
+    name = "max"
+
+
+class Mean(Aggregate):
+    name, retracts = "mean", True
+
+
+class Variance(Aggregate):
+    name, retracts = "variance", True
+
+
+class Stddev(Aggregate):
+    name, retracts = "stddev", True
+
+
+class First(Aggregate):
+    name = "first"
+
+
+class Last(Aggregate):
+    name = "last"
+
+
+class AnyValue(Aggregate):
+    name = "any_value"
+
+
+class Collect(Aggregate):
+    name = "collect"
+
+
+class CollectSet(Aggregate):
+    name = "collect_set"
+
+
+class CountDistinct(Aggregate):
+    name = "count_distinct"
+
+
+class ApproxDistinct(Aggregate):
+    name = "approx_distinct"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Top(Aggregate):
+    """The ``n`` rows (or values of ``of``) with the greatest ``by``."""
+
+    n: int
+    by: Expression
+
+    name: ClassVar[str] = "top"
+
+    def __repr__(self) -> str:
+        return f"top({self.n}, by={self.by}{'' if self.of is None else f', of={self.of}'})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Quantile(Aggregate):
+    """The exact quantile ``q``, interpolated linearly."""
+
+    q: float
+
+    name: ClassVar[str] = "quantile"
+    merges: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.of}, {self.q})"
+
+
+class ApproxQuantile(Quantile):
+    name, merges = "approx_quantile", True
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class Combine(Aggregate):
+    """A user's own accumulator. Its functions must be pure."""
+
+    create: Callable[[], Any]
+    add: Callable[[Any, Any], Any]
+    extract: Callable[[Any], Any]
+    merge: Callable[[Any, Any], Any] | None
+    retract: Callable[[Any, Any], Any] | None
+    returns: str
+
+    name: ClassVar[str] = "combine"
+
+    @property
+    def merges(self) -> bool:  # type: ignore[override]
+        return self.merge is not None
+
+    @property
+    def retracts(self) -> bool:  # type: ignore[override]
+        return self.retract is not None
+
+    def __repr__(self) -> str:
+        return f"combine({self.of}, add={getattr(self.add, '__qualname__', self.add)})"
+
+
+def count(of: Expression | None = None) -> Count:
+    """How many rows there are, or how many non-null values ``of`` has.
+
+    >>> count(), count("user")
+    (count(), count(user))
+    """
+    return Count(of)
+
+
+def sum(of: Expression | None = None) -> Sum:
+    """The sum; of nothing it is 0.
+
+    >>> sum("points * 2")
+    sum(points * 2)
+    """
+    return Sum(of)
+
+
+def min(of: Expression | None = None) -> Min:
+    """The least value; of nothing it is null."""
+    return Min(of)
+
+
+def max(of: Expression | None = None) -> Max:
+    """The greatest value; of nothing it is null."""
+    return Max(of)
+
+
+def mean(of: Expression | None = None) -> Mean:
+    """The arithmetic mean; of nothing it is null."""
+    return Mean(of)
+
+
+def variance(of: Expression | None = None) -> Variance:
+    """The sample variance; of fewer than two values it is null."""
+    return Variance(of)
+
+
+def stddev(of: Expression | None = None) -> Stddev:
+    """The sample standard deviation; of fewer than two values it is null."""
+    return Stddev(of)
+
+
+def first(of: Expression | None = None) -> First:
+    """The value with the earliest event time (the least of them where times are equal)."""
+    return First(of)
+
+
+def last(of: Expression | None = None) -> Last:
+    """The value with the latest event time (the greatest of them where times are equal)."""
+    return Last(of)
+
+
+def any_value(of: Expression | None = None) -> AnyValue:
+    """Some value of the group; always the same one for the same elements."""
+    return AnyValue(of)
+
+
+def collect(of: Expression | None = None) -> Collect:
+    """All values as a list, in the order of event time."""
+    return Collect(of)
+
+
+def collect_set(of: Expression | None = None) -> CollectSet:
+    """The distinct values as a list, least first."""
+    return CollectSet(of)
+
+
+def count_distinct(of: Expression | None = None) -> CountDistinct:
+    """How many distinct values there are."""
+    return CountDistinct(of)
+
+
+def approx_distinct(of: Expression | None = None) -> ApproxDistinct:
+    """About how many distinct values there are, in little memory."""
+    return ApproxDistinct(of)
+
+
+def top(n: int, by: Expression, of: Expression | None = None) -> Top:
+    """The ``n`` rows with the greatest ``by``, greatest first; ``of`` takes a value of each.
+
+    >>> top(3, by="points"), top(3, by="points", of="user")
+    (top(3, by=points), top(3, by=points, of=user))
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise PlanError("MS113", f"top({n!r}) takes no whole number of rows", fix="give 1 or more")
+    return Top(of, n=n, by=by)
+
+
+def quantile(of: Expression | None = None, q: float = 0.5) -> Quantile:
+    """The exact quantile ``q`` (0 to 1) of numbers, interpolated linearly; 0.5 is the median.
+
+    >>> quantile("latency", 0.99)
+    quantile(latency, 0.99)
+    """
+    return Quantile(of, q=_fraction(q, "quantile"))
+
+
+def approx_quantile(of: Expression | None = None, q: float = 0.5) -> ApproxQuantile:
+    """About the quantile ``q`` (0 to 1), in little memory."""
+    return ApproxQuantile(of, q=_fraction(q, "approx_quantile"))
+
+
+def combine(
+    of: Expression | None = None,
+    *,
+    create: Callable[[], Any],
+    add: Callable[[Any, Any], Any],
+    extract: Callable[[Any], Any],
+    merge: Callable[[Any, Any], Any] | None = None,
+    retract: Callable[[Any, Any], Any] | None = None,
+    returns: str,
+) -> Combine:
+    """A user's own accumulator, whose result has the Spark type ``returns``.
+
+    ``create()`` starts one, ``add(acc, value)`` takes a value in, ``merge(a, b)`` joins two
+    (session windows need it), ``extract(acc)`` gives the result, ``retract(acc, value)`` takes
+    a value back out. Accumulators may be changed in place; each function returns one.
+
+    >>> product = combine("factor", create=lambda: 1, add=lambda a, v: a * v,
+    ...                   merge=lambda a, b: a * b, extract=lambda a: a, returns="bigint")
+    >>> product.of
+    'factor'
+    """
+    for given, role in ((create, "create"), (add, "add"), (extract, "extract")):
+        _callable(given, role)
+    for optional, role in ((merge, "merge"), (retract, "retract")):
+        if optional is not None:
+            _callable(optional, role)
+    return Combine(
+        of,
+        create=create,
+        add=add,
+        extract=extract,
+        merge=merge,
+        retract=retract,
+        returns=returns,
+    )
+
+
+def _callable(value: object, role: str) -> None:
+    if not callable(value):
+        raise PlanError(
+            "MS113", f"combine({role}={value!r}) is no function", fix=f"give {role}= a function"
+        )
+
+
+def _fraction(q: float, name: str) -> float:
+    if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
+        raise PlanError("MS113", f"{name}(q={q!r}) is not between 0 and 1", fix="give 0.99, say")
+    return float(q)

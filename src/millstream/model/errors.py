@@ -1,0 +1,99 @@
+"""Every error that Millstream raises on purpose, each with a stable code and a page in the docs.
+
+MillstreamError
+├── PlanError     MS1xx  a program that cannot work, refused before it runs (a ValueError)
+├── RunError      MS2xx  a record or a function that failed while running
+└── TestingError  MS3xx  a test script that cannot be read or that did not hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+CODES = {
+    "MS101": "a duration that is no duration",
+    "MS102": "an unknown column",
+    "MS103": "a wrong type for an aggregate",
+    "MS104": "a trigger that may finish and lose data",
+    "MS105": "a global window that never ends and never fires",
+    "MS106": "an aggregation of an endless stream without window or trigger",
+    "MS107": "merging windows where windows cannot merge",
+    "MS108": "a name used twice",
+    "MS109": "a union of different schemas",
+    "MS110": "retractions into something that cannot take them",
+    "MS111": "a schema that cannot be read",
+    "MS112": "an expression that cannot be read",
+    "MS113": "an argument out of its range",
+    "MS114": "an unknown time zone or calendar unit",
+    "MS115": "a missing or unusable event time",
+    "MS116": "a function whose result has no schema",
+    "MS117": "a method called in the wrong place",
+    "MS118": "an instant that is no instant",
+    "MS201": "a user's function failed",
+    "MS202": "a row that does not fit its schema",
+    "MS203": "an expression that the reference cannot compute",
+    "MS204": "a pipeline that needs another engine",
+    "MS301": "a step or transcript that cannot be read",
+    "MS302": "a transcript that did not hold",
+}
+"""Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
+
+
+class MillstreamError(Exception):
+    """What happened, in which step, and what to do about it.
+
+    >>> raise PlanError("MS108", "two steps are called 'totals'", fix="give one another name=")
+    Traceback (most recent call last):
+        ...
+    millstream.model.errors.PlanError: MS108: two steps are called 'totals'
+      What to do: give one another name=
+      More: docs/errors/MS108.md
+    """
+
+    def __init__(self, code: str, what: str, *, fix: str, step: str | None = None) -> None:
+        assert code in CODES, code
+        where = f" in step {step!r}" if step else ""
+        super().__init__(
+            f"{code}{where}: {what}\n  What to do: {fix}\n  More: docs/errors/{code}.md"
+        )
+        self.code = code
+        self.what = what
+        self.fix = fix
+        self.step = step
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions cross process boundaries by pickling; keyword arguments would be lost.
+        return _rebuild, (type(self), self.code, self.what, self.fix, self.step)
+
+
+def _rebuild(
+    kind: type[MillstreamError], code: str, what: str, fix: str, step: str | None
+) -> MillstreamError:
+    return kind(code, what, fix=fix, step=step)
+
+
+class PlanError(MillstreamError, ValueError):
+    """A program that cannot work, refused while it is being written down."""
+
+
+class RunError(MillstreamError):
+    """A record or a function of the user that failed while a pipeline ran."""
+
+
+class TestingError(MillstreamError):
+    """A script of steps that cannot be read, or whose expected panes did not come."""
+
+    __test__ = False  # its name starts with Test, but it is no test
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint that names the closest known word, or all of them.
+
+    >>> did_you_mean("pionts", ["points", "team"])
+    "did you mean 'points'? Known are: points, team"
+    """
+    names = list(known)
+    close = get_close_matches(word, names, n=1)
+    everything = f"Known are: {', '.join(names)}" if names else "None is known"
+    return f"did you mean {close[0]!r}? {everything}" if close else everything

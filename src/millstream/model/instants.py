@@ -1,0 +1,76 @@
+"""Points in time. Everywhere inside, an instant is microseconds since 1970-01-01 UTC."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+from millstream.model.durations import FOREVER
+from millstream.model.errors import PlanError
+
+Instant = int | float | datetime | str
+"""What a user may write for a point in time; numbers are seconds since 1970-01-01 UTC."""
+
+END_OF_TIME = FOREVER
+"""No event is at or after this; a watermark here says that the input has ended."""
+START_OF_TIME = -FOREVER
+"""No event is before this; the watermark of an input that has not begun."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instant(value: Instant, *, what: str = "time") -> int:
+    """The instant in microseconds since 1970-01-01 UTC.
+
+    >>> instant(1.5), instant("1970-01-01T00:00:02+00:00"), instant("1970-01-01 01:00:00Z")
+    (1500000, 2000000, 3600000000)
+    """
+    if isinstance(value, bool):
+        raise _unreadable(value, what)
+    if isinstance(value, int):
+        return _in_range(value * 1_000_000, value, what)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _unreadable(value, what)
+        return _in_range(round(value * 1_000_000), value, what)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise _unreadable(value, what) from None
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise PlanError(
+                "MS118",
+                f"{what} {value.isoformat()!r} has no time zone, so it names no instant",
+                fix="add one, such as tzinfo=datetime.UTC or '+00:00' at the end of text",
+            )
+        return (value - _EPOCH) // timedelta(microseconds=1)
+    raise _unreadable(value, what)
+
+
+def seconds(us: int) -> float:
+    """An instant as seconds since 1970-01-01 UTC; the ends of time are infinite.
+
+    >>> seconds(1_500_000), seconds(END_OF_TIME)
+    (1.5, inf)
+    """
+    if us >= END_OF_TIME:
+        return math.inf
+    if us <= START_OF_TIME:
+        return -math.inf
+    return us / 1_000_000
+
+
+def _in_range(us: int, value: object, what: str) -> int:
+    if not START_OF_TIME < us < END_OF_TIME:
+        raise _unreadable(value, what)
+    return us
+
+
+def _unreadable(value: object, what: str) -> PlanError:
+    return PlanError(
+        "MS118",
+        f"{what} {value!r} is not a point in time",
+        fix="write seconds since 1970-01-01 UTC, a datetime with a time zone, or ISO 8601 text",
+    )

@@ -1,0 +1,55 @@
+"""What comes out of a window each time its trigger fires."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Timing = Literal["EARLY", "ON_TIME", "LATE"]
+Kind = Literal["+", "-"]
+LateReason = Literal["expired", "closed", "no window"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One result of one key and window; times are seconds since 1970-01-01 UTC.
+
+    ``values`` are the elements that the pane holds, sorted, or the aggregate's value.
+    ``kind`` is ``"-"`` where the pane takes back an earlier one.
+    ``step`` is the index of the step after which it was emitted,
+    ``timestamp`` the event time that it carries on to the next grouping.
+    """
+
+    key: Any
+    window: tuple[float, float]
+    values: Any
+    timing: Timing
+    index: int
+    first: bool
+    last: bool
+    kind: Kind = "+"
+    step: int = 0
+    timestamp: float = field(default=math.nan, compare=False, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The aggregate's value: the same as ``values``, which reads better for one."""
+        return self.values
+
+
+@dataclass(frozen=True, slots=True)
+class LateElement:
+    """An element that a window could not take any more, and why.
+
+    ``expired``: the watermark had passed the window's end and the allowed lateness.
+    ``closed``: the window's trigger had finished.
+    ``no window``: the element lies between sliding windows (``window`` is None).
+    """
+
+    key: Any
+    value: Any
+    time: float
+    window: tuple[float, float] | None
+    reason: LateReason
+    step: int = 0
