@@ -1,0 +1,96 @@
+"""Millstream: the Dataflow model for Python, on Spark Structured Streaming, over Kafka.
+
+what is computed          aggregate(total=ms.sum("points"))
+where in event time       window(ms.fixed("2m"))
+when in processing time   trigger(ms.at_watermark(early=ms.every("1m")))
+how refinements relate    refine(ms.retracting)
+"""
+
+from millstream.model.aggregates import (
+    any_value,
+    approx_distinct,
+    approx_quantile,
+    collect,
+    collect_set,
+    combine,
+    count,
+    count_distinct,
+    first,
+    last,
+    max,
+    mean,
+    min,
+    quantile,
+    stddev,
+    sum,
+    top,
+    variance,
+)
+from millstream.model.errors import MillstreamError, PlanError, RunError
+from millstream.model.refinements import accumulating, discarding, retracting
+from millstream.model.triggers import (
+    after_count,
+    after_delay,
+    all_of,
+    at_watermark,
+    every,
+    first_of,
+    in_order,
+    never,
+    repeatedly,
+)
+from millstream.model.watermarks import ascending, bounded, punctuated
+from millstream.model.windows import calendar, fixed, global_window, session, sliding
+from millstream.pipeline import Pipeline, pipeline
+from millstream.stream import Stream, from_rows
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MillstreamError",
+    "Pipeline",
+    "PlanError",
+    "RunError",
+    "Stream",
+    "__version__",
+    "accumulating",
+    "after_count",
+    "after_delay",
+    "all_of",
+    "any_value",
+    "approx_distinct",
+    "approx_quantile",
+    "ascending",
+    "at_watermark",
+    "bounded",
+    "calendar",
+    "collect",
+    "collect_set",
+    "combine",
+    "count",
+    "count_distinct",
+    "discarding",
+    "every",
+    "first",
+    "first_of",
+    "fixed",
+    "from_rows",
+    "global_window",
+    "in_order",
+    "last",
+    "max",
+    "mean",
+    "min",
+    "never",
+    "pipeline",
+    "punctuated",
+    "quantile",
+    "repeatedly",
+    "retracting",
+    "session",
+    "sliding",
+    "stddev",
+    "sum",
+    "top",
+    "variance",
+]

@@ -1,0 +1,72 @@
+"""A whole program: the graph of steps behind its sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from millstream.job import Job, run_to_the_end
+from millstream.model.errors import PlanError
+from millstream.plan.drawing import draw_plan
+from millstream.plan.explain import explain_plan
+from millstream.plan.names import check_names, with_distinct_names
+from millstream.plan.nodes import Node, Sink
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pipeline:
+    """The graph behind some sinks. ``outputs`` are the sinks as they were made, see ``sinks``."""
+
+    outputs: tuple[Sink, ...] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_names(*self.outputs)
+
+    @cached_property
+    def sinks(self) -> tuple[Node, ...]:
+        """The sinks, in a graph where every step has a name of its own."""
+        return with_distinct_names(*self.outputs)
+
+    def run(self, name: str = "job") -> Job:
+        """Runs the program over all of its rows, on the reference interpreter.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
+        >>> job = numbers.key_by(odd="n % 2 = 1").aggregate(n=ms.count()).collect("n").run("odd")
+        >>> job
+        <Job 'odd': finished; 2 rows in 'n'; 0 late, 0 rejected>
+        >>> [(row["odd"], row["n"]) for row in job.rows()]
+        [(False, 1), (True, 2)]
+        """
+        return run_to_the_end(name, self.sinks)
+
+    def explain(self) -> None:
+        """Prints the logical plan: each step under the one that it feeds."""
+        print(explain_plan(*self.sinks))
+
+    def __repr__(self) -> str:
+        return f"<Pipeline: {', '.join(repr(sink.name) for sink in self.sinks)}>"
+
+    def _repr_svg_(self) -> str:
+        return draw_plan(*self.sinks)
+
+
+def pipeline(*parts: Pipeline) -> Pipeline:
+    """Several pipelines as one, which runs as one; steps that they share are run once.
+
+    >>> import millstream as ms
+    >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+    >>> ms.pipeline(numbers.collect("all"), numbers.filter("n > 1").collect("big"))
+    <Pipeline: 'all', 'big'>
+    """
+    for part in parts:
+        if not isinstance(part, Pipeline):
+            raise PlanError(
+                "MS113",
+                f"pipeline() takes pipelines, not {part!r}",
+                fix="end each stream in a sink: stream.collect('results')",
+            )
+    if not parts:
+        raise PlanError("MS113", "a pipeline has no sinks", fix="give pipeline() at least one")
+    # A sink given twice is one sink.
+    return Pipeline(tuple(dict.fromkeys(sink for part in parts for sink in part.outputs)))

@@ -1,0 +1,171 @@
+"""Builds the steps of a program, each checked and named; the grouping has a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from millstream.model.errors import PlanError
+from millstream.model.windowing import Windowing
+from millstream.plan.checks.column_names import check_column_names
+from millstream.plan.checks.event_time import checked_event_time, checked_watermark
+from millstream.plan.checks.union_parts import united_schema
+from millstream.plan.expressions import Expression, named_scalars, scalar
+from millstream.plan.functions import checked_function, checked_on_error, result_schema
+from millstream.plan.grouping import Keys, late_schema
+from millstream.plan.names import automatic_name, check_names, kind_of, name_used_twice
+from millstream.plan.nodes import (
+    EventTime,
+    Filter,
+    Function,
+    Grouping,
+    Node,
+    Select,
+    SideOutput,
+    Union,
+    WithColumns,
+    walk,
+)
+from millstream.plan.schema import Field, Schema
+from millstream.plan.steps import in_step
+
+REJECTED = Schema((Field("step", "STRING"), Field("reason", "STRING"), Field("record", "STRING")))
+
+
+def filter(input: Node, condition: Any) -> Filter:
+    """Keeps the rows for which the condition is true."""
+    step = automatic_name("filter", input)
+    with in_step(step):
+        return Filter(step, input.schema, input, _condition(condition, input.schema))
+
+
+def select(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Select:
+    """Makes new rows of expressions."""
+    step = automatic_name("select", input)
+    with in_step(step):
+        columns = _columns("select", input, given, named)
+    return Select(step, Schema(_fields(columns)), input, columns)
+
+
+def with_columns(input: Node, named: dict[str, Any]) -> WithColumns:
+    """Adds or replaces columns."""
+    step = automatic_name("with_columns", input)
+    with in_step(step):
+        columns = _columns("with_columns", input, (), named)
+    return WithColumns(step, input.schema.with_fields(_fields(columns)), input, columns)
+
+
+def function(
+    input: Node,
+    shape: Literal["map", "flat_map", "map_batches"],
+    given: Any,
+    schema: Any,
+    on_error: Any,
+) -> Function:
+    """Runs a function of the user."""
+    step = automatic_name(shape, input)
+    with in_step(step):
+        checked = checked_function(given, shape)
+        result = result_schema(checked, shape, schema)
+        return Function(step, result, input, shape, checked, checked_on_error(on_error))
+
+
+def event_time(input: Node, column: Any, watermark: Any) -> EventTime:
+    """Takes event times from a column."""
+    step = automatic_name("event_time", input)
+    with in_step(step):
+        checked = checked_event_time(column, input.schema)
+        policy = checked_watermark(watermark, input.schema)
+    return EventTime(step, input.schema, input, checked, policy)
+
+
+def union(*parts: Node) -> Union:
+    """Puts the rows of several steps together."""
+    step = automatic_name("union", *parts)
+    check_names(*parts)
+    with in_step(step):
+        return Union(step, united_schema(parts), parts)
+
+
+def late(input: Node) -> SideOutput:
+    """What a grouping found late."""
+    if not isinstance(input, Grouping):
+        raise PlanError(
+            "MS117",
+            f"{input.name!r} is no grouping, and only a grouping finds rows late",
+            fix="take .late of the stream that aggregate(…) or group() returned",
+            step=input.name,
+        )
+    return SideOutput(automatic_name("late", input), late_schema(input), input, "late")
+
+
+def rejected(input: Node) -> SideOutput:
+    """What all steps up to ``input`` rejected."""
+    return SideOutput(automatic_name("rejected", input), REJECTED, input, "rejected")
+
+
+def named(node: Node, name: str) -> Node:
+    """The same step under a name that no step behind it has."""
+    for other in walk(*node.inputs):
+        if other.name == name:
+            raise name_used_twice(name, kind_of(other), kind_of(node))
+    return replace(node, name=name)
+
+
+def keys(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Keys:
+    """The keys of the next grouping: named expressions, or one function."""
+    if len(given) == 1 and not named and callable(given[0]):
+        return (("key", given[0]),)
+    with in_step(automatic_name("aggregate", input)):
+        return _columns("key_by", input, given, named)
+
+
+def rekeyed(keys: Keys, node: Node) -> Keys:
+    """The keys over a new step, which must still have their columns."""
+    with in_step(node.name):
+        return tuple((name, _again(key, node)) for name, key in keys)
+
+
+def united_settings(*settings: tuple[Keys, Windowing]) -> tuple[Keys, Windowing]:
+    """The settings of a union: those of its parts, where all that have any agree."""
+    keys = {key for key, _ in settings if key} or {()}
+    windowings = {windowing for _, windowing in settings if windowing != Windowing()}
+    if len(keys) > 1 or len(windowings) > 1:
+        raise PlanError(
+            "MS117",
+            "the streams of the union are keyed or windowed in different ways",
+            fix="unite them first, then say key_by(…), window(…), trigger(…) and refine(…)",
+        )
+    return next(iter(keys)), next(iter(windowings), Windowing())
+
+
+def _again(key: Expression | Callable[[Any], Any], node: Node) -> Expression | Callable[[Any], Any]:
+    if isinstance(key, Expression) and key.column is None:
+        return scalar(key.text, node.schema)
+    return key
+
+
+def _condition(given: Any, schema: Schema) -> Expression:
+    condition = scalar(given, schema)
+    if condition.type not in (None, "BOOLEAN"):
+        raise PlanError(
+            "MS112",
+            f"the condition {condition.text!r} is {condition.type}, not true or false",
+            fix=f"write a comparison, such as '{condition.text} IS NOT NULL'",
+        )
+    return condition
+
+
+def _columns(
+    method: str, input: Node, given: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[str, Expression], ...]:
+    columns = tuple(named_scalars(given, named, input.schema))
+    if not columns:
+        raise PlanError("MS113", f"{method}() has no columns", fix="name at least one")
+    check_column_names(name for name, _ in columns)
+    return columns
+
+
+def _fields(columns: tuple[tuple[str, Expression], ...]) -> tuple[Field, ...]:
+    return tuple(Field(name, expression.type) for name, expression in columns)

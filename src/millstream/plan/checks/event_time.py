@@ -1,0 +1,53 @@
+"""MS115: windows in event time need rows that have one, from a column that can be one."""
+
+from __future__ import annotations
+
+from millstream.model.errors import PlanError
+from millstream.model.watermarks import Punctuated, WatermarkPolicy
+from millstream.model.windows import Global
+from millstream.plan.lineage import untimed
+from millstream.plan.nodes import Grouping
+from millstream.plan.result_types import NUMBERS, base_type
+from millstream.plan.schema import Schema
+from millstream.plan.spelling import spelled
+
+_TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", *NUMBERS)
+
+
+def check_window_has_event_time(node: Grouping) -> None:
+    """Rows that reach a windowed grouping have event times; the global window needs none."""
+    if isinstance(node.windowing.where, Global):
+        return
+    source = untimed(node.input)
+    if source is not None:
+        raise PlanError(
+            "MS115",
+            f"{spelled(node.windowing.where)} is in event time, but the rows of {source.name!r} "
+            "have none",
+            fix="say which column it is: with_event_time('at'), or event_time='at' at the source",
+        )
+
+
+def checked_event_time(column: str, schema: Schema) -> str:
+    """The column of that name, if it holds times: timestamps, dates, or seconds since 1970 UTC."""
+    field = schema.resolve(str(column))
+    if field.type is None or base_type(field.type) in _TIMES:
+        return field.name
+    raise PlanError(
+        "MS115",
+        f"{field.name!r} is {field.type}, which is no time",
+        fix=f"make one first: with_columns({field.name}='to_timestamp({field.name})')",
+    )
+
+
+def checked_watermark(policy: object, schema: Schema) -> WatermarkPolicy | None:
+    """A policy, or None; a punctuated one names a column that holds times."""
+    if isinstance(policy, Punctuated):
+        checked_event_time(policy.column, schema)
+    if policy is None or isinstance(policy, WatermarkPolicy):
+        return policy
+    raise PlanError(
+        "MS113",
+        f"watermark={policy!r} is no watermark policy",
+        fix="give one, such as ms.bounded('30s') or ms.ascending()",
+    )

@@ -1,0 +1,52 @@
+"""MS104: a trigger must not finish while its window can still get data, which would be lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from millstream.model.durations import format_duration
+from millstream.model.errors import PlanError
+from millstream.model.triggers import AfterCount, AtWatermark, Repeatedly, Trigger
+from millstream.model.windowing import Windowing
+from millstream.model.windows import Global
+from millstream.plan.finishing import Moment, may_lose_data
+from millstream.plan.nodes import Grouping
+from millstream.plan.spelling import spelled
+
+
+def check_trigger_safety(node: Grouping) -> None:
+    """Refused unless the user says that losing data is meant."""
+    windowing = node.windowing
+    # No watermark passes the end of time, so nothing is late for the global window.
+    lateness = 0 if isinstance(windowing.where, Global) else windowing.allowed_lateness
+    moment = may_lose_data(windowing.when, lateness)
+    if moment == Moment.AT_END:
+        left = f"finishes at the window's end, {format_duration(lateness)} before late data stops"
+        _refuse(windowing, left)
+    elif moment is not None:
+        check_closes_no_open_window(windowing)
+
+
+def check_closes_no_open_window(windowing: Windowing) -> None:
+    """The part of the rule that also holds for a replay: no closing before the window's end."""
+    if may_lose_data(windowing.when, allowed_lateness=0) is not None:
+        _refuse(windowing, "may finish before its window ends")
+
+
+def _refuse(windowing: Windowing, why: str) -> None:
+    if windowing.allow_data_loss:
+        return
+    trigger = spelled(windowing.when)
+    raise PlanError(
+        "MS104",
+        f"{trigger} {why}: what comes after that would be lost",
+        fix=f"write .trigger({spelled(_safe(windowing.when))}), or, if losing data is meant, "
+        f".trigger({trigger}, allow_data_loss=True)",
+    )
+
+
+def _safe(trigger: Trigger) -> Trigger:
+    """What the user most likely meant: the same, for as long as the window lives."""
+    if isinstance(trigger, AtWatermark):
+        return replace(trigger, late=AfterCount(1))
+    return Repeatedly(trigger)

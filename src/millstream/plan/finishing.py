@@ -1,0 +1,87 @@
+"""How early a trigger may fire and finish: a small calculus over the algebra of triggers.
+
+A window whose trigger has finished is closed, and drops what still comes. So a trigger is safe
+if it cannot finish before its window has all of its data.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from millstream.model.triggers import (
+    AfterCount,
+    AfterDelay,
+    AllOf,
+    AtWatermark,
+    Every,
+    FirstOf,
+    InOrder,
+    Never,
+    OrFinally,
+    Repeatedly,
+    Trigger,
+)
+
+
+class Moment(IntEnum):
+    """When something may happen first, as seen from the end of the window."""
+
+    BEFORE_END = 0
+    AT_END = 1
+    NEVER = 2
+
+
+def fires(trigger: Trigger) -> Moment:
+    """The earliest moment at which the trigger may fire."""
+    match trigger:
+        case AfterCount() | AfterDelay() | Every():
+            return Moment.BEFORE_END
+        case AtWatermark(early=None):
+            return Moment.AT_END
+        case AtWatermark(early=Trigger() as early):
+            return min(fires(early), Moment.AT_END)
+        case Repeatedly(part=part):
+            return fires(part)
+        case FirstOf(parts=parts):
+            return min(map(fires, parts))
+        case AllOf(parts=parts):
+            return max(map(fires, parts))
+        case InOrder(parts=parts):
+            return fires(parts[0])
+        case OrFinally(main=main, until=until):
+            return min(fires(main), fires(until))
+        case Never():
+            return Moment.NEVER
+    raise TypeError(f"an unknown trigger: {trigger!r}")
+
+
+def finishes(trigger: Trigger) -> Moment:
+    """The earliest moment at which the trigger may finish."""
+    match trigger:
+        case AfterCount() | AfterDelay() | Every() | FirstOf() | AllOf():
+            return fires(trigger)
+        case AtWatermark(late=late):
+            return Moment.AT_END if late is None else Moment.NEVER
+        case Repeatedly() | Never():
+            return Moment.NEVER
+        case InOrder(parts=parts):
+            return max(map(finishes, parts))
+        case OrFinally(main=main, until=until):
+            return min(finishes(main), finishes(until))
+    raise TypeError(f"an unknown trigger: {trigger!r}")
+
+
+def may_lose_data(trigger: Trigger, allowed_lateness: int) -> Moment | None:
+    """When the trigger may close a window that data can still come for; None if it never does.
+
+    >>> from millstream.model.triggers import after_count, at_watermark, repeatedly
+    >>> may_lose_data(after_count(5), allowed_lateness=0)
+    <Moment.BEFORE_END: 0>
+    >>> may_lose_data(at_watermark(), allowed_lateness=1)
+    <Moment.AT_END: 1>
+    >>> may_lose_data(at_watermark(), allowed_lateness=0) is None
+    True
+    """
+    finish = finishes(trigger)
+    safe = finish == Moment.NEVER or (finish == Moment.AT_END and not allowed_lateness)
+    return None if safe else finish

@@ -1,0 +1,85 @@
+"""What a user's function gives: its schema, said in the program or by its type hints."""
+
+from __future__ import annotations
+
+import collections.abc
+import typing
+from collections.abc import Callable
+from typing import Any, get_args, get_origin
+
+from millstream.model.errors import PlanError
+from millstream.plan.nodes import OnError
+from millstream.plan.schema import Schema
+
+
+def result_schema(function: Callable[..., Any], shape: str, schema: Any) -> Schema:
+    """The schema of the rows that the function gives."""
+    if schema is not None:
+        return Schema.of(schema)
+    from millstream.plan.schema_reading import is_record
+
+    hint = result_hint(function)
+    record = hint if shape == "map" else _item(hint)
+    if is_record(record):
+        return Schema.of(record)
+    said = "says nothing" if hint is None else f"says only {getattr(hint, '__name__', hint)!r}"
+    raise PlanError(
+        "MS116",
+        f"{function_name(function)} {said} about the columns of its result",
+        fix=f"give {shape}(…, schema='user string, points int'), say, or annotate it with a "
+        f"dataclass or TypedDict: -> {'Score' if shape == 'map' else 'Iterator[Score]'}",
+    )
+
+
+def key_type(function: Callable[..., Any]) -> str | None:
+    """The Spark type of a key function's result, where its hint says one."""
+    from millstream.plan.schema_reading import python_type
+
+    hint = result_hint(function)
+    try:
+        return None if hint is None else python_type(hint)
+    except PlanError:
+        return None
+
+
+def result_hint(function: Callable[..., Any]) -> Any:
+    """The type hint of what the function returns; None where there is none to read."""
+    try:
+        return typing.get_type_hints(function, include_extras=True).get("return")
+    except (NameError, TypeError):
+        return None
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What a user would call the function.
+
+    >>> function_name(len), function_name(lambda row: row)
+    ('len', '<lambda>')
+    """
+    return str(getattr(function, "__qualname__", function))
+
+
+def checked_function(function: Any, shape: str) -> Callable[..., Any]:
+    """A function, or the error that says that it is none."""
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    raise PlanError("MS113", f"{shape}() takes a function, not {function!r}", fix="give one")
+
+
+def checked_on_error(value: Any) -> OnError:
+    """One of the ways to treat a row on which a function raises."""
+    for choice in get_args(OnError):
+        if value == choice:
+            return choice  # type: ignore[no-any-return]
+    raise PlanError(
+        "MS113",
+        f"on_error={value!r} is not a choice",
+        fix="write 'fail', 'reject' or 'drop'",
+    )
+
+
+def _item(hint: Any) -> Any:
+    """What an iterable of the hinted type holds."""
+    origin, args = get_origin(hint), get_args(hint)
+    iterable = isinstance(origin, type) and issubclass(origin, collections.abc.Iterable)
+    return args[0] if iterable and args else None

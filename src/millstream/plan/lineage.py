@@ -1,0 +1,45 @@
+"""Questions about what lies behind a step: where its rows come from, and what they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millstream.plan.nodes import EventTime, Grouping, Node, SideOutput, Source, walk
+
+
+def is_bounded(node: Node) -> bool:
+    """Whether all sources behind the step end."""
+    return all(source.bounded for source in walk(node) if isinstance(source, Source))
+
+
+def untimed(node: Node) -> Node | None:
+    """A step behind this one whose rows reach it without an event time, if there is one."""
+    for each in _back(node, EventTime):
+        if isinstance(each, Source) or (isinstance(each, SideOutput) and each.side == "rejected"):
+            return each
+    return None
+
+
+def feeding(node: Node) -> Iterator[Grouping]:
+    """The groupings whose panes reach this step with no other grouping in between."""
+    return (each for each in _back(node, Grouping) if isinstance(each, Grouping))
+
+
+def _back(node: Node, until: type[Node]) -> Iterator[Node]:
+    """The steps behind ``node`` and itself, each once, none behind one of the kind ``until``."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            if not isinstance(each, until):
+                stack.extend(reversed(_rows_from(each)))
+
+
+def _rows_from(node: Node) -> tuple[Node, ...]:
+    """Late rows are the input's, not panes of the grouping; rejected ones are of neither."""
+    if isinstance(node, SideOutput):
+        return node.input.inputs if node.side == "late" else ()
+    return node.inputs

@@ -1,0 +1,91 @@
+"""Names of steps: readable, given automatically, and unique in a pipeline.
+
+A step is named when it is made, by its kind and a number (``filter-1``), so two branches of a
+program may both have a ``filter-1``. Where branches meet in one pipeline the later ones get the
+next free number. Names that a user gave are never changed: two alike are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from millstream.model.errors import PlanError
+from millstream.plan.nodes import Function, Grouping, Node, OneInput, SideOutput, Union, walk
+
+
+def kind_of(node: Node) -> str:
+    """What a step is called in the language of the API."""
+    if isinstance(node, Function):
+        return node.shape
+    if isinstance(node, SideOutput):
+        return node.side
+    if isinstance(node, Grouping):
+        return "aggregate"
+    words = re.findall("[A-Z][a-z]*", type(node).__name__.removesuffix("Source"))
+    return "_".join(words).lower().removesuffix("_sink")
+
+
+def automatic_name(kind: str, *inputs: Node) -> str:
+    """The first free name of that kind after the steps behind ``inputs``."""
+    return _free(kind, {node.name for node in walk(*inputs)})
+
+
+def with_distinct_names(*outputs: Node) -> tuple[Node, ...]:
+    """The same graph with the automatic names made unique; shared steps stay shared."""
+    taken = {node.name for node in walk(*outputs) if not _automatic(node)}
+    new: dict[int, Node] = {}
+    for node in walk(*outputs):
+        name = node.name
+        if _automatic(node):
+            name = name if name not in taken else _free(kind_of(node), taken)
+            taken.add(name)
+        new[id(node)] = _rebuilt(node, name, tuple(new[id(each)] for each in node.inputs))
+    return tuple(new[id(node)] for node in outputs)
+
+
+def check_names(*outputs: Node) -> None:
+    """MS108: no two steps of one graph have the same name, given by the user."""
+    seen: dict[str, Node] = {}
+    for node in walk(*outputs):
+        other = node if _automatic(node) else seen.setdefault(node.name, node)
+        if other is not node:
+            raise name_used_twice(node.name, kind_of(other), kind_of(node))
+
+
+def name_used_twice(name: str, first: str, second: str) -> PlanError:
+    """MS108, for two steps of these kinds."""
+    which = f"two {first} steps are" if first == second else f"a {first} and a {second} step are"
+    return PlanError(
+        "MS108",
+        f"{which} both called {name!r}",
+        fix="give one another name: .named('…') for a step, name='…' for a source or sink",
+        step=name,
+    )
+
+
+def checked_name(name: Any) -> str:
+    """A name, if it is one."""
+    if isinstance(name, str) and name.strip():
+        return name
+    raise PlanError("MS113", f"{name!r} is no name", fix="give a text such as 'totals'")
+
+
+def _automatic(node: Node) -> bool:
+    return re.fullmatch(rf"{kind_of(node)}-\d+", node.name) is not None
+
+
+def _free(kind: str, taken: set[str]) -> str:
+    return next(name for n in count(1) if (name := f"{kind}-{n}") not in taken)
+
+
+def _rebuilt(node: Node, name: str, inputs: tuple[Node, ...]) -> Node:
+    if name == node.name and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        return node
+    if isinstance(node, OneInput):
+        return replace(node, name=name, input=inputs[0])
+    if isinstance(node, Union):
+        return replace(node, name=name, parts=inputs)
+    return replace(node, name=name)

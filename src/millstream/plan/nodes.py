@@ -1,0 +1,168 @@
+"""The steps of a program: frozen nodes, each knowing its inputs and the schema that it puts out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from millstream.model.aggregates import Aggregate
+from millstream.model.watermarks import WatermarkPolicy
+from millstream.model.windowing import Windowing
+from millstream.plan.expressions import Expression
+from millstream.plan.schema import Schema
+
+OnError = Literal["fail", "reject", "drop"]
+Side = Literal["late", "rejected"]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One step of a program. Nodes are compared by identity: the graph behind a stream shares them.
+
+    ``name`` is unique in a pipeline; ``schema`` is what the step puts out.
+    """
+
+    name: str
+    schema: Schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The steps that feed this one."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Node):
+    """Where rows come from. A bounded source ends; its rows are then all there are."""
+
+    bounded: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RowsSource(Source):
+    """Rows given in the program itself."""
+
+    rows: tuple[dict[str, Any], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class TestSource(Source):
+    """An endless source whose rows come from the steps of a test."""
+
+    __test__ = False
+
+
+@dataclass(frozen=True, eq=False)
+class OneInput(Node):
+    """A step over one other step."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The one step that feeds this one."""
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class EventTime(OneInput):
+    """Takes each row's event time from a column; rows without one are rejected."""
+
+    column: str
+    watermark: WatermarkPolicy | None
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(OneInput):
+    """Keeps the rows for which the condition is true."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Select(OneInput):
+    """Computes new rows from expressions."""
+
+    columns: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WithColumns(OneInput):
+    """Adds columns to each row, or replaces them."""
+
+    columns: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Function(OneInput):
+    """A user's function: of a row to a row, of a row to rows, or of a batch of rows to rows."""
+
+    shape: Literal["map", "flat_map", "map_batches"]
+    function: Callable[[Any], Any]
+    on_error: OnError
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Node):
+    """The rows of several steps of the same schema."""
+
+    parts: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The steps that are put together."""
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping(OneInput):
+    """Groups by key and window, and aggregates each pane.
+
+    A key is a named expression, or a function of the row under the name ``key``.
+    """
+
+    keys: tuple[tuple[str, Expression | Callable[[Any], Any]], ...]
+    windowing: Windowing
+    aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateInputs:
+    """The checked expressions of an aggregate: its value (None: the whole row) and its order."""
+
+    of: Expression | None
+    by: Expression | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SideOutput(OneInput):
+    """What a grouping found late, or what all steps up to the input rejected."""
+
+    side: Side
+
+
+@dataclass(frozen=True, eq=False)
+class Sink(OneInput):
+    """Where results go."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollectSink(Sink):
+    """Keeps the rows in memory, for the job to hand out."""
+
+
+def walk(*outputs: Node) -> Iterator[Node]:
+    """Every node behind ``outputs`` once, inputs before what they feed."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(node, False) for node in reversed(outputs)]
+    while stack:
+        node, expanded = stack.pop()
+        if id(node) in seen:
+            continue
+        if expanded:
+            seen.add(id(node))
+            yield node
+        else:
+            stack.append((node, True))
+            stack.extend((n, False) for n in reversed(node.inputs))

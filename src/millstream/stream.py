@@ -1,0 +1,384 @@
+# ruff: noqa: PT028 - test_stream is no test
+"""The fluent API: what a user's program is written in. Each method adds a step or a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from millstream.model.aggregates import Collect
+from millstream.model.durations import Duration
+from millstream.model.errors import PlanError
+from millstream.model.refinements import Refinement
+from millstream.model.triggers import Trigger
+from millstream.model.watermarks import WatermarkPolicy
+from millstream.model.windowing import (
+    Windowing,
+    checked_closing,
+    checked_lateness,
+    checked_on_time,
+    checked_refinement,
+    checked_timestamp,
+    checked_trigger,
+    checked_window,
+)
+from millstream.model.windows import Window
+from millstream.pipeline import Pipeline
+from millstream.plan import building
+from millstream.plan.details import Line, columns, settings
+from millstream.plan.drawing import draw_plan
+from millstream.plan.explain import explain_plan
+from millstream.plan.grouping import Keys, grouping
+from millstream.plan.names import automatic_name, checked_name, with_distinct_names
+from millstream.plan.nodes import CollectSink, Node, OnError, RowsSource, TestSource
+from millstream.plan.rows import rows_of
+from millstream.plan.schema import Schema
+from millstream.plan.steps import in_step
+
+_UNSAID = Windowing()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stream:
+    """Rows on their way through a program. A stream is a value: each method gives a new one.
+
+    ``key_by``, ``window``, ``trigger`` and ``refine`` are settings, which hold until the
+    ``aggregate`` or ``group`` that they are for; the result of that starts without any.
+
+    >>> import millstream as ms
+    >>> scores = ms.from_rows(
+    ...     [("ann", "red", 3, 10.0), ("bob", "red", 4, 70.0)],
+    ...     schema="user string, team string, points int, at double", event_time="at")
+    >>> scores.key_by("team").window(ms.fixed("1m")).aggregate(total=ms.sum("points"))
+    <Stream 'aggregate-1': team STRING, total BIGINT, window, pane>
+    """
+
+    node: Node
+    keys: Keys = ()
+    windowing: Windowing = _UNSAID
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows."""
+        return self.node.schema
+
+    def filter(self, condition: Any) -> Stream:
+        """The rows for which the condition, Spark SQL text, is true.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1")
+        <Stream 'filter-1': n INT>
+        """
+        return self._then(building.filter(self.node, condition))
+
+    def select(self, *expressions: Any, **named: Any) -> Stream:
+        """New rows, made of columns and expressions.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").select("n", "n * n AS square", half="n / 2")
+        <Stream 'select-1': n INT, square INT, half DOUBLE>
+        """
+        return self._then(building.select(self.node, expressions, named))
+
+    def with_columns(self, **named: Any) -> Stream:
+        """The rows with more columns, or with columns replaced.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").with_columns(square="n * n")
+        <Stream 'with_columns-1': n INT, square INT>
+        """
+        return self._then(building.with_columns(self.node, named))
+
+    def map(
+        self,
+        function: Callable[[dict[str, Any]], Any],
+        schema: Any = None,
+        on_error: OnError = "fail",
+    ) -> Stream:
+        """One row for each row, made by a function of a dict of columns.
+
+        The result's columns are told by ``schema`` or by the function's return annotation, a
+        dataclass, TypedDict or NamedTuple. A row on which the function raises stops the pipeline,
+        unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.map(lambda row: {"name": f"number {row['n']}"}, schema="name string")
+        <Stream 'map-1': name STRING>
+        """
+        return self._then(building.function(self.node, "map", function, schema, on_error))
+
+    def flat_map(
+        self,
+        function: Callable[[dict[str, Any]], Iterable[Any]],
+        schema: Any = None,
+        on_error: OnError = "fail",
+    ) -> Stream:
+        """Any number of rows for each row, made by a function that gives an iterable.
+
+        >>> import millstream as ms
+        >>> lines = ms.from_rows([("to be or not",)], schema="line string")
+        >>> lines.flat_map(lambda row: [(word,) for word in row["line"].split()], "word string")
+        <Stream 'flat_map-1': word STRING>
+        """
+        return self._then(building.function(self.node, "flat_map", function, schema, on_error))
+
+    def map_batches(
+        self,
+        function: Callable[[list[dict[str, Any]]], Iterable[Any]],
+        schema: Any = None,
+        on_error: OnError = "fail",
+    ) -> Stream:
+        """Any number of rows for some rows at a time, which share an event time.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.map_batches(lambda rows: [{"rows": len(rows)}], schema="rows int")
+        <Stream 'map_batches-1': rows INT>
+        """
+        return self._then(building.function(self.node, "map_batches", function, schema, on_error))
+
+    def with_event_time(self, column: str, watermark: WatermarkPolicy | None = None) -> Stream:
+        """The rows with the event time that a column says.
+
+        The column holds timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(10.0,)], schema="at double").with_event_time("at", ms.bounded("30s"))
+        <Stream 'event_time-1': at DOUBLE>
+        """
+        return self._then(building.event_time(self.node, column, watermark))
+
+    def key_by(self, *keys: Any, **named: Any) -> Stream:
+        """Groups are formed by these columns or expressions, or by one function of the row.
+
+        A function's result is the column ``key``.
+
+        >>> import millstream as ms
+        >>> words = ms.from_rows([("to",), ("be",)], schema="word string")
+        >>> words.key_by(first="substring(word, 1, 1)")
+        <Stream 'rows-1': word STRING; key first = SUBSTRING(word, 1, 1)>
+        """
+        return replace(self, keys=building.keys(self.node, keys, named))
+
+    def window(
+        self,
+        kind: Window,
+        allowed_lateness: Duration = 0,
+        on_time: Literal["always", "if_changed"] = "always",
+        closing: Literal["if_changed", "always"] = "if_changed",
+        timestamp: Literal["end", "earliest", "latest"] = "end",
+    ) -> Stream:
+        """Where in event time results are computed.
+
+        ``allowed_lateness`` is how long a window takes data after the watermark has passed its end.
+        ``on_time`` says whether the pane at the window's end comes also when nothing changed,
+        ``closing`` the same for a last pane when the window expires, and ``timestamp`` which event
+        time results carry: the window's end, or that of their earliest or latest element.
+
+        >>> import millstream as ms
+        >>> clicks = ms.from_rows([("ann", 1.0)], schema="user string, at double", event_time="at")
+        >>> clicks.window(ms.session("30m"), allowed_lateness="1h")
+        <Stream 'event_time-1': user STRING, at DOUBLE; window session('30m'), allowed lateness 1h>
+        """
+        return self._with(
+            window=checked_window(kind),
+            allowed_lateness=checked_lateness(allowed_lateness),
+            on_time=checked_on_time(on_time),
+            closing=checked_closing(closing),
+            timestamp=checked_timestamp(timestamp),
+        )
+
+    def trigger(self, trigger: Trigger, allow_data_loss: bool = False) -> Stream:
+        """When in processing time results are emitted.
+
+        A trigger that may finish while data can still come is refused, unless
+        ``allow_data_loss`` says that it is meant.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.trigger(ms.repeatedly(ms.after_count(100)))
+        <Stream 'rows-1': n INT; trigger repeatedly(after_count(100))>
+        """
+        return self._with(trigger=checked_trigger(trigger), allow_data_loss=bool(allow_data_loss))
+
+    def refine(self, refinement: Refinement) -> Stream:
+        """How the panes of a window relate: discarding, accumulating or retracting.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").refine(ms.retracting)
+        <Stream 'rows-1': n INT; refine retracting>
+        """
+        return self._with(refine=checked_refinement(refinement))
+
+    def aggregate(self, **aggregates: Any) -> Stream:
+        """What is computed for each key and window: names and aggregates.
+
+        The result has the keys, the aggregates, ``window``, ``pane`` and, if it is retracting,
+        ``kind`` (``"+"``, or ``"-"`` for a row that takes back an earlier one).
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.key_by(odd="n % 2 = 1").aggregate(total=ms.sum("n")).schema.names
+        ('odd', 'total', 'window', 'pane')
+        """
+        return Stream(grouping(self.node, self.keys, self.windowing, aggregates))
+
+    def group(self) -> Stream:
+        """All rows of each key and window as a list, ``values``.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").group().schema.find("values")
+        Field(name='values', type='ARRAY<STRUCT<n: INT>>')
+        """
+        return self.aggregate(values=Collect())
+
+    def union(self, *others: Stream) -> Stream:
+        """The rows of this stream and of others with the same columns.
+
+        >>> import millstream as ms
+        >>> one, two = ms.from_rows([(1,)], schema="n int"), ms.from_rows([(2,)], schema="n int")
+        >>> one.union(two)
+        <Stream 'union-1': n INT>
+        """
+        for other in others:
+            if not isinstance(other, Stream):
+                raise PlanError(
+                    "MS113", f"union() takes streams, not {other!r}", fix="give streams"
+                )
+        node = building.union(self.node, *(other.node for other in others))
+        with in_step(node.name):
+            return Stream(node, *building.united_settings(self._said, *(s._said for s in others)))
+
+    @property
+    def late(self) -> Stream:
+        """What came too late for this grouping: its input rows, with ``window`` and ``reason``.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").group().late.schema.names
+        ('n', 'window', 'reason')
+        """
+        return Stream(building.late(self.node))
+
+    @property
+    def rejected(self) -> Stream:
+        """What any step behind this stream rejected: ``step``, ``reason`` and ``record``.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").rejected
+        <Stream 'rejected-1': step STRING, reason STRING, record STRING>
+        """
+        return Stream(building.rejected(self.node))
+
+    def named(self, name: str) -> Stream:
+        """This stream with a name for its latest step, which is otherwise numbered.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").named("big")
+        <Stream 'big': n INT>
+        """
+        if self._settings:
+            raise PlanError(
+                "MS117",
+                f"named({name!r}) comes between settings and the grouping that they are for",
+                fix=f"name the step itself: .aggregate(…).named({name!r})",
+            )
+        return Stream(building.named(self.node, checked_name(name)))
+
+    def collect(self, name: str | None = None) -> Pipeline:
+        """A pipeline that keeps the rows in memory.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
+        <Pipeline: 'numbers'>
+        """
+        sink = automatic_name("collect", self.node) if name is None else checked_name(name)
+        return Pipeline((CollectSink(sink, self.schema, self.node),))
+
+    def explain(self) -> None:
+        """Prints the logical plan: each step under the one that it feeds.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").explain()
+        filter 'filter-1'
+        │    keeps  n > 1
+        └─ rows 'rows-1' → n INT
+                rows  2 in the program
+        """
+        print(explain_plan(*with_distinct_names(self.node), settings=self._settings))
+
+    def __repr__(self) -> str:
+        said = "".join(f"; {label} {text}" for label, text in self._settings)
+        return f"<Stream {self.node.name!r}: {columns(self.node)}{said}>"
+
+    def _repr_svg_(self) -> str:
+        return draw_plan(*with_distinct_names(self.node))
+
+    @property
+    def _settings(self) -> list[Line]:
+        return settings(self.keys, self.windowing)
+
+    @property
+    def _said(self) -> tuple[Keys, Windowing]:
+        return self.keys, self.windowing
+
+    def _then(self, node: Node) -> Stream:
+        return Stream(node, building.rekeyed(self.keys, node), self.windowing)
+
+    def _with(self, **said: Any) -> Stream:
+        return replace(self, windowing=replace(self.windowing, **said))
+
+
+def from_rows(
+    rows: Iterable[Any],
+    schema: Any = None,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    name: str | None = None,
+) -> Stream:
+    """A stream of the rows given, which ends after them.
+
+    Rows are dicts, tuples in the order of the schema, or dataclass instances, which bring their
+    own schema.
+
+    >>> from_rows([{"user": "ann", "at": 1.0}], schema="user string, at double", event_time="at")
+    <Stream 'event_time-1': user STRING, at DOUBLE>
+    """
+    step = automatic_name("rows") if name is None else checked_name(name)
+    known, made = rows_of(rows, schema, step)
+    stream = Stream(RowsSource(step, known, True, made))
+    return _timed(stream, event_time, watermark)
+
+
+def test_stream(
+    schema: Any,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    name: str | None = None,
+) -> Stream:
+    """An endless stream whose rows come from the steps of a test.
+
+    >>> test_stream("user string, at timestamp", event_time="at", name="clicks")
+    <Stream 'event_time-1': user STRING, at TIMESTAMP>
+    """
+    step = automatic_name("test") if name is None else checked_name(name)
+    with in_step(step):
+        source = TestSource(step, Schema.of(schema), bounded=False)
+    return _timed(Stream(source), event_time, watermark)
+
+
+test_stream.__test__ = False  # type: ignore[attr-defined] # its name starts like a test's
+
+
+def _timed(stream: Stream, column: str | None, watermark: WatermarkPolicy | None) -> Stream:
+    if column is not None:
+        return stream.with_event_time(column, watermark)
+    if watermark is not None:
+        raise PlanError(
+            "MS115",
+            f"watermark={watermark!r} has no event time to follow",
+            fix="name the column of the event time as well: event_time='at'",
+            step=stream.node.name,
+        )
+    return stream

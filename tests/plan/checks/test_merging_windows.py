@@ -1,0 +1,65 @@
+"""MS107: windows merge only where what is in them can, and only within their grouping."""
+
+from __future__ import annotations
+
+import pytest
+
+import millstream as ms
+
+ROWS = ms.from_rows([], schema="k string, n int, at timestamp", event_time="at")
+SESSIONS = ROWS.key_by("k").window(ms.session("30m"))
+
+
+def longest(merge: object) -> object:
+    return ms.combine(
+        "n",
+        create=int,
+        add=max,
+        extract=int,
+        merge=merge,
+        returns="int",  # type: ignore[arg-type]
+    )
+
+
+def test_a_combine_without_merge_is_refused_in_sessions() -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        SESSIONS.aggregate(longest=longest(None))
+    assert (caught.value.code, caught.value.step) == ("MS107", "aggregate-1")
+    assert caught.value.what.startswith("session('30m') merges windows, but longest = combine(n")
+    assert caught.value.fix.startswith("give longest=ms.combine(…, merge=…)")
+
+
+def test_a_combine_with_merge_passes_in_sessions() -> None:
+    SESSIONS.aggregate(longest=longest(max))
+
+
+def test_a_combine_without_merge_passes_in_windows_that_do_not_merge() -> None:
+    ROWS.window(ms.sliding("1m", "10s")).aggregate(longest=longest(None))
+
+
+def test_sessions_are_not_carried_on_to_the_next_grouping() -> None:
+    lengths = SESSIONS.aggregate(n=ms.count()).named("visits").filter("n > 1")
+    with pytest.raises(ms.PlanError) as caught:
+        lengths.aggregate(longest=ms.max("n"))
+    assert (caught.value.code, caught.value.step) == ("MS107", "aggregate-1")
+    assert caught.value.what == "the sessions of 'visits' are closed, and cannot be carried on here"
+    assert caught.value.fix == (
+        "say where again: .window(ms.session('30m')), or .window(ms.global_window()) "
+        "for all of time"
+    )
+
+
+@pytest.mark.parametrize("window", [ms.session("30m"), ms.fixed("1h"), ms.global_window()])
+def test_a_grouping_over_sessions_says_its_own_window(window: object) -> None:
+    SESSIONS.aggregate(n=ms.count()).window(window).aggregate(longest=ms.max("n"))  # type: ignore[arg-type]
+
+
+def test_a_union_of_sessions_with_other_rows_is_still_over_sessions() -> None:
+    sessions = SESSIONS.aggregate(n=ms.count()).select("n")
+    with pytest.raises(ms.PlanError, match="MS107"):
+        ROWS.select("cast(n AS bigint) AS n").union(sessions).aggregate(longest=ms.max("n"))
+
+
+def test_fixed_windows_and_late_rows_of_sessions_need_no_new_window() -> None:
+    ROWS.window(ms.fixed("1m")).aggregate(n=ms.count()).aggregate(longest=ms.max("n"))
+    SESSIONS.aggregate(n=ms.count()).late.aggregate(lost=ms.count())

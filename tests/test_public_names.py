@@ -1,0 +1,65 @@
+"""The names that users may rely on: a change here is a change of the API."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from inspect import getdoc
+from pathlib import Path
+
+import pytest
+
+import millstream
+import millstream.testing
+
+WHERE = {"fixed", "sliding", "session", "global_window", "calendar"}
+WHEN = {
+    "at_watermark", "after_count", "after_delay", "every", "repeatedly", "first_of", "all_of",
+    "in_order", "never",
+}  # fmt: skip
+HOW = {"discarding", "accumulating", "retracting"}
+WHAT = {
+    "count", "sum", "min", "max", "mean", "variance", "stddev", "first", "last", "any_value",
+    "collect", "collect_set", "count_distinct", "top", "quantile", "approx_distinct",
+    "approx_quantile", "combine",
+}  # fmt: skip
+WATERMARKS = {"bounded", "ascending", "punctuated"}
+PROGRAM = {"from_rows", "Stream", "Pipeline", "pipeline"}
+ERRORS = {"MillstreamError", "PlanError", "RunError"}
+
+
+def test_the_public_names_are_these_and_no_others() -> None:
+    assert set(millstream.__all__) == (
+        WHERE | WHEN | HOW | WHAT | WATERMARKS | PROGRAM | ERRORS | {"__version__"}
+    )
+    assert len(millstream.__all__) == len(set(millstream.__all__))
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in millstream.__all__ if not hasattr(millstream, name)] == []
+
+
+PUBLIC = [
+    pytest.param(getattr(module, name), id=f"{module.__name__}.{name}")
+    for module in (millstream, millstream.testing)
+    for name in module.__all__
+]
+
+
+@pytest.mark.parametrize("public", PUBLIC)
+def test_a_public_name_has_a_docstring(public: object) -> None:
+    assert getdoc(public)
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert millstream.__version__ == project["version"]
+
+
+def test_importing_millstream_imports_no_dataframe_library_and_no_spark() -> None:
+    program = "import sys, millstream; print(*sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert {"pyspark", "pandas", "polars", "pyarrow"} & set(ran.stdout.split()) == set()

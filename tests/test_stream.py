@@ -1,0 +1,282 @@
+"""Streams: immutable values, each method adding a step or a setting."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+
+import millstream as ms
+from millstream.model.windowing import Windowing
+from millstream.plan.nodes import (
+    CollectSink,
+    EventTime,
+    Grouping,
+    RowsSource,
+    Select,
+    SideOutput,
+    TestSource,
+)
+from millstream.stream import Stream, test_stream
+
+ROWS = ms.from_rows(
+    [("ann", "red", 3, 10.0)], schema="user string, team string, points int, at double"
+)
+TIMED = ROWS.with_event_time("at")
+
+
+def refused(code: str, step: str | None = None) -> Any:
+    where = "" if step is None else f" in step '{step}'"
+    return pytest.raises(ms.PlanError, match=f"^{code}{where}")
+
+
+def test_the_example_of_the_design_can_be_written() -> None:
+    scores = test_stream(
+        "user string, team string, points int, at timestamp",
+        event_time="at",
+        watermark=ms.bounded("30s", idle="1m"),
+    )
+    totals = (
+        scores.key_by("team")
+        .window(ms.fixed("2m"), allowed_lateness="1h")
+        .trigger(ms.at_watermark(early=ms.every("1m"), late=ms.after_count(1)))
+        .refine(ms.retracting)
+        .aggregate(total=ms.sum("points"), players=ms.count_distinct("user"))
+    )
+    assert [str(field) for field in totals.schema] == [
+        "team STRING",
+        "total BIGINT",
+        "players BIGINT",
+        "window STRUCT<start: TIMESTAMP, end: TIMESTAMP>",
+        "pane STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>",
+        "kind STRING",
+    ]
+
+
+def test_methods_leave_the_stream_that_they_are_called_on_as_it_was() -> None:
+    before = repr(TIMED)
+    TIMED.filter("points > 0")
+    TIMED.key_by("team").window(ms.fixed("1m")).trigger(ms.never()).refine(ms.accumulating)
+    assert repr(TIMED) == before
+    with pytest.raises(AttributeError):
+        TIMED.keys = ()  # type: ignore[misc]
+
+
+def test_the_four_questions_are_settings_until_a_grouping_takes_them() -> None:
+    asked = TIMED.key_by("team").window(ms.fixed("1m"), timestamp="earliest")
+    asked = asked.trigger(ms.never(), allow_data_loss=True).refine(ms.accumulating)
+    assert asked.node is TIMED.node
+    totals = asked.aggregate(n=ms.count())
+    node = totals.node
+    assert isinstance(node, Grouping)
+    assert node.windowing == Windowing(
+        window=ms.fixed("1m"),
+        trigger=ms.never(),
+        refine=ms.accumulating,
+        timestamp="earliest",
+        allow_data_loss=True,
+    )
+    assert [(name, key.text) for name, key in node.keys] == [("team", "team")]  # type: ignore[union-attr]
+    assert (totals.keys, totals.windowing) == ((), Windowing())
+
+
+def test_the_order_of_the_settings_does_not_matter() -> None:
+    one = TIMED.key_by("team").window(ms.fixed("1m")).trigger(ms.never()).refine(ms.retracting)
+    two = TIMED.refine(ms.retracting).trigger(ms.never()).window(ms.fixed("1m")).key_by("team")
+    assert (one.keys, one.windowing) == (two.keys, two.windowing)
+
+
+def test_settings_hold_over_stateless_steps() -> None:
+    asked = (
+        TIMED.key_by("team").window(ms.fixed("1m")).filter("points > 0").select("team", "points")
+    )
+    node = asked.aggregate(n=ms.count()).node
+    assert isinstance(node, Grouping)
+    assert node.windowing.window == ms.fixed("1m")
+    assert [name for name, _ in node.keys] == ["team"]
+
+
+def test_a_step_that_takes_a_key_away_is_refused() -> None:
+    with refused("MS102", "select-1"):
+        TIMED.key_by("team").select("points")
+
+
+def test_a_key_is_typed_anew_by_a_step_that_changes_its_column() -> None:
+    keyed = ROWS.key_by("team").with_columns(team="length(team)")
+    assert keyed.aggregate(n=ms.count()).schema.fields[0].type == "INT"
+
+
+def test_keys_are_columns_expressions_or_one_function() -> None:
+    by = ROWS.key_by("team", "points % 2 AS odd", first="substring(user, 1, 1)")
+    assert by.aggregate(n=ms.count()).schema.names[:3] == ("team", "odd", "first")
+
+    def key(row: dict[str, Any]) -> int:
+        return len(row)
+
+    assert ROWS.key_by(key).keys == (("key", key),)
+    assert ROWS.aggregate(n=ms.count()).schema.names == ("n", "window", "pane")
+
+
+@pytest.mark.parametrize("keys", [(), (5,), ("team", len), ("points * 2",), ("sum(points)",)])
+def test_other_keys_are_refused(keys: tuple[Any, ...]) -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        ROWS.key_by(*keys)
+    assert (caught.value.code, caught.value.step) in [
+        ("MS112", "aggregate-1"),
+        ("MS113", "aggregate-1"),
+    ]
+
+
+def test_select_makes_new_rows_of_the_columns_named() -> None:
+    selected = ROWS.select("USER", "points*2 AS twice", half="points / 2")
+    assert str(selected.schema) == "user STRING, twice INT, half DOUBLE"
+    assert isinstance(selected.node, Select)
+    assert [e.text for _, e in selected.node.columns] == ["user", "points * 2", "points / 2"]
+
+
+def test_with_columns_adds_and_replaces_in_place() -> None:
+    changed = ROWS.with_columns(points="points / 2", late="at > 5")
+    assert changed.schema.names == ("user", "team", "points", "at", "late")
+    assert changed.schema.fields[2].type == "DOUBLE"
+
+
+def test_columns_must_be_named_and_known() -> None:
+    with refused("MS113", "select-1"):
+        ROWS.select()
+    with refused("MS113", "with_columns-1"):
+        ROWS.with_columns()
+    with refused("MS102", "select-1"):
+        ROWS.select("teem")
+    with refused("MS102", "with_columns-1"):
+        ROWS.with_columns(x="teem")
+    with refused("MS102", "filter-1"):
+        ROWS.filter("teem = 'red'")
+
+
+def test_a_condition_is_true_or_false() -> None:
+    with refused("MS112", "filter-1"):
+        ROWS.filter("points")
+    ROWS.filter("some_udf(points)")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda s: s.window("1m"),
+        lambda s: s.window(ms.fixed("1m"), on_time="sometimes"),
+        lambda s: s.window(ms.fixed("1m"), closing="never"),
+        lambda s: s.window(ms.fixed("1m"), timestamp="middle"),
+        lambda s: s.trigger("1m"),
+        lambda s: s.trigger(ms.after_count),
+        lambda s: s.refine("accumulating"),
+    ],
+)
+def test_arguments_out_of_range_are_refused_where_they_are_given(ask: Any) -> None:
+    with refused("MS113"):
+        ask(TIMED)
+
+
+@pytest.mark.parametrize("lateness", [-1, "soon", True])
+def test_a_bad_lateness_is_refused(lateness: Any) -> None:
+    with refused("MS101"):
+        TIMED.window(ms.fixed("1m"), allowed_lateness=lateness)
+
+
+def test_group_collects_whole_rows() -> None:
+    grouped = ROWS.key_by("team").group()
+    assert isinstance(grouped.node, Grouping)
+    assert grouped.node.aggregates[0][:2] == ("values", ms.collect())
+    assert grouped.schema.fields[1].type == (
+        "ARRAY<STRUCT<user: STRING, team: STRING, points: INT, at: DOUBLE>>"
+    )
+
+
+def test_late_rows_are_input_rows_with_a_window_and_a_reason() -> None:
+    totals = TIMED.window(ms.fixed("1m")).aggregate(n=ms.count())
+    late = totals.late
+    assert isinstance(late.node, SideOutput)
+    assert late.node.input is totals.node
+    assert late.schema.names == ("user", "team", "points", "at", "window", "reason")
+
+
+def test_late_rows_of_a_second_grouping_carry_its_own_window() -> None:
+    totals = TIMED.window(ms.fixed("1m")).aggregate(n=ms.count())
+    late = totals.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late
+    assert late.schema.names == ("n", "window", "pane", "reason")
+
+
+def test_late_is_only_there_on_a_grouping() -> None:
+    totals = TIMED.window(ms.fixed("1m")).aggregate(n=ms.count())
+    assert totals.named("totals").late.node.name == "late-1"
+    for stream in (TIMED, totals.filter("n > 1"), totals.late):
+        with refused("MS117", stream.node.name):
+            _ = stream.late
+
+
+def test_rejected_rows_name_the_step_the_reason_and_the_record() -> None:
+    rejected = ROWS.filter("points > 0").rejected
+    assert str(rejected.schema) == "step STRING, reason STRING, record STRING"
+    assert isinstance(rejected.node, SideOutput)
+    assert rejected.node.side == "rejected"
+
+
+def test_collect_ends_a_stream_in_a_sink() -> None:
+    (sink,) = TIMED.collect("all").sinks
+    assert isinstance(sink, CollectSink)
+    assert (sink.name, sink.schema, sink.input) == ("all", TIMED.schema, TIMED.node)
+
+
+def test_an_event_time_is_a_step_after_the_source() -> None:
+    stream = ms.from_rows([], schema="At date", event_time="at", watermark=ms.ascending(), name="a")
+    node = stream.node
+    assert isinstance(node, EventTime)
+    assert (node.column, node.watermark) == ("At", ms.ascending())
+    assert isinstance(node.input, RowsSource)
+    assert (node.input.name, node.input.bounded) == ("a", True)
+
+
+def test_a_test_stream_is_endless() -> None:
+    node = test_stream({"n": int}, name="numbers").node
+    assert isinstance(node, TestSource)
+    assert (node.name, node.bounded) == ("numbers", False)
+    with refused("MS111", "test-1"):
+        test_stream("n itn")
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        (ROWS.select("user"), "<Stream 'select-1': user STRING>"),
+        (ROWS.select("user").key_by("user"), "<Stream 'select-1': user STRING; key user>"),
+        (ROWS.select("user").group(), "<Stream 'aggregate-1': values ARRAY<STRUCT<user: STRING>>, "
+         "window, pane>"),
+        (ROWS.select("some_udf(user) AS x"), "<Stream 'select-1': x ?>"),
+    ],
+)  # fmt: skip
+def test_the_repr_tells_the_step_the_columns_and_the_settings(stream: Stream, text: str) -> None:
+    assert repr(stream) == text
+
+
+def test_a_traceback_points_at_the_users_own_line() -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        TIMED.window(ms.fixed("1m")).trigger(ms.after_count(1)).aggregate(n=ms.count())
+    assert caught.traceback[0].path.name == "test_stream.py"
+    assert caught.value.__cause__ is None
+
+
+BAD_PROGRAM = """
+import millstream as ms
+rows = ms.from_rows([("ann", 3)], schema="user string, points int")
+rows.filter("points > 0").key_by("user").aggregate(total=ms.sum("pionts"))
+"""
+
+
+def test_a_bad_program_gets_its_error_in_under_a_second() -> None:
+    start = time.perf_counter()
+    ran = subprocess.run([sys.executable, "-c", BAD_PROGRAM], capture_output=True, text=True)
+    took = time.perf_counter() - start
+    assert "MS102 in step 'aggregate-1': there is no column 'pionts'" in ran.stderr
+    assert took < 1
