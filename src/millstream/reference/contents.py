@@ -1,0 +1,97 @@
+"""What one window of one key holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from millstream.model.windowing import Timestamp
+from millstream.model.windows import Interval
+from millstream.reference.elements import Element, Emission
+from millstream.reference.ordering import ordering
+from millstream.reference.triggers import Machine
+
+
+@dataclass(slots=True)
+class WindowState:
+    """Elements, trigger and pane history of one key and window.
+
+    ``kept`` were in a pane already, ``new`` came since the last firing; ``arrivals`` are the
+    watermarks at which the new ones came. ``emitted`` are the panes that a retracting grouping
+    still stands by, in the order of their windows: its own last one and, after a merge, those of
+    the merged-away windows.
+    """
+
+    key: Any
+    window: Interval
+    machine: Machine
+    stamp: Timestamp
+    closed: bool = False
+    kept: list[Element] = field(default_factory=list)
+    new: list[Element] = field(default_factory=list)
+    arrivals: list[int] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)
+    emitted: list[Emission] = field(default_factory=list)
+    index: int = 0
+
+    def add(self, element: Element, watermark: int) -> None:
+        self.new.append(element)
+        self.arrivals.append(watermark)
+        if element.time >= watermark:
+            self.stamps.append(element.time)  # late elements do not move the timestamp (§7)
+
+    def take_over(self, other: WindowState) -> None:
+        """Merges another window's contents into this one; its pane history ends there (§14, 9)."""
+        self.kept += other.kept
+        self.new += other.new
+        self.arrivals += other.arrivals
+        self.stamps += other.stamps
+        self.emitted += other.emitted
+
+    def fired(self, discard: bool) -> None:
+        """What was new has been emitted."""
+        self.kept = [] if discard else self.contents()
+        self.new, self.arrivals, self.stamps = [], [], []
+
+    def contents(self) -> list[Element]:
+        """All elements, less those that were taken back.
+
+        A retraction without its element stays: in a discarding grouping it takes back
+        what an earlier pane held, and sums and counts subtract it.
+        """
+        standing: list[Element] = []
+        for element in self.kept + self.new:
+            opposite = _find_opposite(standing, element)
+            if opposite is None:
+                standing.append(element)
+            else:
+                del standing[opposite]
+        return standing
+
+    def timestamp(self) -> int:
+        """The event time that a pane emitted now carries."""
+        if self.stamp == "earliest" and self.stamps:
+            return min(self.stamps)
+        if self.stamp == "latest" and self.stamps:
+            return max(self.stamps)
+        return self.window.end - 1
+
+    def holds(self) -> Iterator[int]:
+        """Event times behind which this window will still emit.
+
+        Panes at the window's end need none: they leave in the step that passes it, before the
+        watermark does. Retractions for merged-away windows are sure to come, so they hold.
+        """
+        if self.stamp != "end" and self.stamps:
+            yield self.timestamp()
+        yield from (e.timestamp for e in self.emitted if e.window != self.window)
+
+
+def _find_opposite(standing: list[Element], element: Element) -> int | None:
+    if element.kind == "+" and all(e.kind == "+" for e in standing):
+        return None  # the common case: nothing to look for
+    for i, other in enumerate(standing):
+        if other.kind != element.kind and ordering(other.value) == ordering(element.value):
+            return i
+    return None

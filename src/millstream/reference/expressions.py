@@ -1,0 +1,187 @@
+"""Computes Spark SQL expressions over one row, in plain Python, with Spark's (ANSI) meaning.
+
+It knows the operators and the everyday functions. What it does not know it refuses when the
+expression is compiled, so that no result is ever a guess.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from millstream.model.errors import RunError
+from millstream.reference.sql_functions import FUNCTIONS, cast, equal, item
+
+Row = Mapping[str, Any]
+Compute = Callable[[Row], Any]
+
+
+def compiled(text: str) -> Compute:
+    """The function of a row that a Spark SQL expression stands for.
+
+    >>> compiled("points * 2 + coalesce(bonus, 1)")({"points": 5, "bonus": None})
+    11
+    """
+    return _compile(sqlglot.parse_one(text, read="spark"), text)
+
+
+def _compile(node: exp.Expr, text: str) -> Compute:
+    match node:
+        case exp.Alias() | exp.Paren():
+            return _compile(node.this, text)
+        case exp.Column() | exp.Dot():
+            return partial(_path, [part.name for part in node.parts])
+        case exp.Literal() | exp.Boolean() | exp.Null():
+            return _constant(node.to_py())
+        case exp.Neg():
+            return _strict(operator.neg, [node.this], text)
+        case exp.And() | exp.Or():
+            return _logic(node, text)
+        case exp.Not():
+            return _strict(operator.not_, [node.this], text)
+        case exp.Is():
+            return _is(node, text)
+        case exp.In(expressions=options) if options:
+            return _one_of(node, text)
+        case exp.Case() | exp.If():
+            return _choice(node, text)
+        case exp.Coalesce():
+            return _coalesce([node.this, *node.expressions], text)
+        case exp.Cast():  # Spark's CAST and TRY_CAST are both one; only the latter is safe
+            return _strict(
+                partial(cast, node.to.this, bool(node.args.get("safe"))), [node.this], text
+            )
+        case exp.Bracket():
+            return _strict(item, [node.this, *node.expressions], text)
+        case exp.Interval():
+            return _constant(_interval(node, text))
+        case exp.Struct() | exp.Array():
+            return _constructor(node, text)
+    function = FUNCTIONS.get(type(node))
+    if function is None:
+        raise _unknown(node, text)
+    arguments = [node.args[name] for name in function[1] if node.args.get(name) is not None]
+    flat = [a for arg in arguments for a in (arg if isinstance(arg, list) else [arg])]
+    return _strict(function[0], flat, text)
+
+
+def _strict(function: Callable[..., Any], arguments: list[exp.Expr], text: str) -> Compute:
+    """A function of values: null where any argument is."""
+    computes = [_compile(argument, text) for argument in arguments]
+
+    def compute(row: Row) -> Any:
+        values = [c(row) for c in computes]
+        return None if any(v is None for v in values) else function(*values)
+
+    return compute
+
+
+def _constant(value: Any) -> Compute:
+    return lambda row: value
+
+
+def _path(names: list[str], row: Row) -> Any:
+    value: Any = row
+    for name in names:
+        if value is None:
+            return None
+        value = value[name] if name in value else _ignoring_case(value, name)
+    return value
+
+
+def _ignoring_case(row: Row, name: str) -> Any:
+    return next(value for key, value in row.items() if key.casefold() == name.casefold())
+
+
+def _logic(node: exp.Expr, text: str) -> Compute:
+    """AND and OR of three truth values: null is 'unknown'."""
+    left, right = _compile(node.this, text), _compile(node.expression, text)
+    decisive = isinstance(node, exp.Or)
+
+    def compute(row: Row) -> bool | None:
+        values = (left(row), right(row))
+        if decisive in values:
+            return decisive
+        return None if None in values else not decisive
+
+    return compute
+
+
+def _is(node: exp.Is, text: str) -> Compute:
+    value, wanted = _compile(node.this, text), _compile(node.expression, text)
+    return lambda row: value(row) is wanted(row)
+
+
+def _one_of(node: exp.In, text: str) -> Compute:
+    value = _compile(node.this, text)
+    options = [_compile(option, text) for option in node.expressions]
+
+    def compute(row: Row) -> bool | None:
+        found = [equal(value(row), option(row)) for option in options]
+        return True if True in found else None if None in found else False
+
+    return compute
+
+
+def _choice(node: exp.Expr, text: str) -> Compute:
+    branches = node.args["ifs"] if isinstance(node, exp.Case) else [node]
+    subject = node.this if isinstance(node, exp.Case) else None
+    tests = [
+        _compile(exp.EQ(this=subject.copy(), expression=b.this) if subject else b.this, text)
+        for b in branches
+    ]
+    results = [_compile(branch.args["true"], text) for branch in branches]
+    otherwise = node.args.get("default") or node.args.get("false")
+    default = _compile(otherwise, text) if otherwise else _constant(None)
+
+    def compute(row: Row) -> Any:
+        for test, result in zip(tests, results, strict=True):
+            if test(row):
+                return result(row)
+        return default(row)
+
+    return compute
+
+
+def _coalesce(options: list[exp.Expr], text: str) -> Compute:
+    computes = [_compile(option, text) for option in options]
+    return lambda row: next((v for c in computes if (v := c(row)) is not None), None)
+
+
+def _constructor(node: exp.Expr, text: str) -> Compute:
+    computes = {
+        _field_name(e, i): _compile(_field_value(e), text) for i, e in enumerate(node.expressions)
+    }
+    if isinstance(node, exp.Array):
+        return lambda row: [c(row) for c in computes.values()]
+    return lambda row: {name: c(row) for name, c in computes.items()}
+
+
+def _field_name(node: exp.Expr, index: int) -> str:
+    return node.this.name if isinstance(node, exp.PropertyEQ) else node.alias_or_name or f"#{index}"
+
+
+def _field_value(node: exp.Expr) -> exp.Expr:
+    return node.expression if isinstance(node, exp.PropertyEQ) else node
+
+
+def _interval(node: exp.Interval, text: str) -> timedelta:
+    unit = f"{node.unit.name.lower().rstrip('s')}s" if node.unit else ""
+    if unit not in ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds"):
+        raise _unknown(node, text)
+    return timedelta(**{unit: float(node.this.name)})
+
+
+def _unknown(node: exp.Expr, text: str) -> RunError:
+    name = node.sql(dialect="spark")
+    return RunError(
+        "MS203",
+        f"the reference cannot compute {name!r} of {text!r}",
+        fix="run it on Spark, or compute the column in a map() function",
+    )

@@ -1,0 +1,206 @@
+"""Runs a whole program on the reference: every grouping, step by step, chained or joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from millstream.model.errors import MillstreamError, RunError
+from millstream.model.instants import START_OF_TIME
+from millstream.model.refinements import retracting
+from millstream.plan import nodes
+from millstream.plan.expressions import Expression
+from millstream.plan.nodes import Node, walk
+from millstream.reference.aggregates import Item, evaluate
+from millstream.reference.elements import Element, Emission, Late
+from millstream.reference.expressions import compiled
+from millstream.reference.functions import apply, failure
+from millstream.reference.grouping import GroupByKeyAndWindow
+from millstream.reference.rows import Row, event_time, late_row, pane_row
+
+Compute = Callable[[Mapping[str, Any]], Any]
+
+
+class Interpreter:
+    """A running program. Each call of ``step`` is one bundle: all of its groupings advance.
+
+    Within a step a grouping takes its input's rows, then its watermark, then the clock, so that
+    what is emitted before a watermark arrives downstream before it.
+    """
+
+    def __init__(self, *outputs: Node) -> None:
+        self._order = list(walk(*outputs))
+        self._groupings = {n: _Grouping(n) for n in self._order if isinstance(n, nodes.Grouping)}
+        self._stateless = {n: _stateless(n) for n in self._order}
+        self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
+        self._now = 0
+
+    def step(
+        self,
+        rows: Mapping[str, Iterable[dict[str, Any]]] | None = None,
+        watermarks: Mapping[str, int] | None = None,
+        now: int | None = None,
+    ) -> Step:
+        """Rows and watermarks of sources by their names, and the clock; what each node put out."""
+        self._now = max(self._now, self._now if now is None else now)
+        step = Step()
+        for node in self._order:
+            if isinstance(node, nodes.Source):
+                step.rows[node] = [Row(dict(values)) for values in (rows or {}).get(node.name, ())]
+                moved = (watermarks or {}).get(node.name, START_OF_TIME)
+                self._watermarks[node] = max(self._watermarks[node], moved)
+            elif isinstance(node, nodes.Grouping):
+                self._run_grouping(node, step)
+            else:
+                self._watermarks[node] = min(self._watermarks[n] for n in node.inputs)
+                step.rows[node] = self._stateless[node](step)
+        return step
+
+    def _run_grouping(self, node: nodes.Grouping, step: Step) -> None:
+        grouping = self._groupings[node]
+        grouping.run(step, self._watermarks[node.input], self._now)
+        self._watermarks[node] = grouping.groups.advance_output_watermark()
+
+
+class Step:
+    """What one step made: rows and emissions of each node, late elements, rejected records."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Node, list[Row]] = {}
+        self.emissions: dict[Node, list[Emission]] = {}
+        self.late_elements: dict[Node, list[Late]] = {}
+        self.rejected: dict[Node, list[Row]] = {}
+
+    def reject(self, node: Node, reason: str, record: Any) -> None:
+        values = {"step": node.name, "reason": reason, "record": repr(record)}
+        self.rejected.setdefault(node, []).append(Row(values))
+
+
+class _Grouping:
+    """A grouping of the program and its state."""
+
+    def __init__(self, node: nodes.Grouping) -> None:
+        self.node = node
+        self.groups = GroupByKeyAndWindow(node.windowing, self._summarise)
+        self._keys = [
+            _compiled(key) if isinstance(key, Expression) else key for _, key in node.keys
+        ]
+        self._aggregates = [
+            (
+                aggregate,
+                _compiled(inputs.of) if inputs.of else dict,
+                _compiled(inputs.by) if inputs.by else lambda row: None,
+            )
+            for _, aggregate, inputs in node.aggregates
+        ]
+        self._takes_retractions = any(
+            isinstance(n, nodes.Grouping) and n.windowing.refine is retracting
+            for n in walk(node.input)
+        )
+
+    def run(self, step: Step, watermark: int, now: int) -> None:
+        node, groups = self.node, self.groups
+        emissions = groups.take(map(self._keyed, step.rows[node.input]), watermark, now)
+        step.late_elements[node] = list(groups.late)
+        groups.late.clear()
+        step.emissions[node] = emissions
+        names = tuple(n for n, _ in node.keys), tuple(n for n, _, _ in node.aggregates)
+        is_retracting = node.windowing.refine is retracting
+        step.rows[node] = [pane_row(e, *names, is_retracting) for e in emissions]
+
+    def _keyed(self, row: Row) -> tuple[Any, Element]:
+        values = dict(row.values)
+        if self._takes_retractions and "kind" in values:
+            values["kind"] = "+"  # a retraction must equal the row that it takes back
+        key = tuple(_guarded(self.node, "the key", compute, values) for compute in self._keys)
+        time = START_OF_TIME + 1 if row.time is None else row.time
+        return key, Element(values, time, row.kind)
+
+    def _summarise(self, elements: list[Element]) -> tuple[Any, ...]:
+        return tuple(
+            evaluate(
+                aggregate,
+                [
+                    Item(
+                        _guarded(self.node, str(aggregate), of, element.value),
+                        element.time,
+                        element.kind,
+                        _guarded(self.node, str(aggregate), by, element.value),
+                    )
+                    for element in elements
+                ],
+            )
+            for aggregate, of, by in self._aggregates
+        )
+
+
+def _compiled(expression: Expression) -> Compute:
+    if expression.column is not None:
+        raise RunError(
+            "MS203",
+            f"the reference cannot compute the PySpark Column {expression.text}",
+            fix="write it as Spark SQL text",
+        )
+    return compiled(expression.text)
+
+
+def _stateless(node: Node) -> Callable[[Step], list[Row]]:
+    """What a step without state makes of its inputs' rows."""
+    match node:
+        case nodes.EventTime():
+            return lambda step: _with_event_time(node, step)
+        case nodes.Filter():
+            condition = _compiled(node.condition)
+            return lambda step: [
+                r
+                for r in step.rows[node.input]
+                if _guarded(node, "the condition", condition, r.values)
+            ]
+        case nodes.Select() | nodes.WithColumns():
+            return _columns(node)
+        case nodes.Function():
+            return lambda step: apply(
+                node, step.rows[node.input], lambda why, what: step.reject(node, why, what)
+            )
+        case nodes.SideOutput(side="late"):
+            return lambda step: [late_row(late) for late in step.late_elements[node.input]]
+        case nodes.SideOutput(side="rejected"):
+            behind = list(walk(node.input))
+            return lambda step: [r for n in behind for r in step.rejected.get(n, ())]
+    return lambda step: [row for n in node.inputs for row in step.rows[n]]
+
+
+def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:
+    timed = []
+    for row in step.rows[node.input]:
+        value = row.values[node.column]
+        try:
+            if value is None:
+                raise ValueError("it is null")
+            timed.append(Row(row.values, event_time(value), row.kind))
+        except (ValueError, ArithmeticError, MillstreamError) as error:
+            why = error.what if isinstance(error, MillstreamError) else str(error)
+            step.reject(node, f"event time {node.column!r}: {why}", row.values)
+    return timed
+
+
+def _columns(node: nodes.Select | nodes.WithColumns) -> Callable[[Step], list[Row]]:
+    computes = [(name, _compiled(expression)) for name, expression in node.columns]
+    keeps = isinstance(node, nodes.WithColumns)
+
+    def run(step: Step) -> list[Row]:
+        rows = []
+        for row in step.rows[node.input]:
+            made = {n: _guarded(node, f"column {n!r}", c, row.values) for n, c in computes}
+            values = {**row.values, **made} if keeps else made
+            rows.append(Row(values, row.time, row.kind))
+        return rows
+
+    return run
+
+
+def _guarded(node: Node, what: str, compute: Compute, values: dict[str, Any]) -> Any:
+    try:
+        return compute(values)
+    except Exception as error:  # whatever a user's expression or function raises
+        raise failure(node.name, what, values, error) from error

@@ -1,0 +1,87 @@
+"""Rows on their way through a program: what users see, plus event time and kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from millstream.model.errors import PlanError
+from millstream.model.instants import END_OF_TIME, START_OF_TIME, instant
+from millstream.model.panes import Kind
+from millstream.reference.elements import Emission, Late
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The columns of a row; its event time, once a step has told it; and its kind.
+
+    A retraction repeats the row that it takes back, column for column, save ``kind``.
+    """
+
+    values: dict[str, Any]
+    time: int | None = None
+    kind: Kind = "+"
+
+
+def event_time(value: Any) -> int:
+    """The instant that a column's value names: a timestamp, a date, or a number of seconds.
+
+    A timestamp without a zone is in UTC, as everywhere in Millstream.
+    """
+    if isinstance(value, datetime):
+        return instant(value if value.tzinfo else value.replace(tzinfo=UTC))
+    if isinstance(value, date):
+        return instant(datetime(value.year, value.month, value.day, tzinfo=UTC))
+    if isinstance(value, Decimal):
+        return int(value * 1_000_000)
+    if isinstance(value, int | float):
+        return instant(value)
+    raise PlanError("MS118", f"{value!r} is not a point in time", fix="give a timestamp")
+
+
+def timestamp(us: int) -> datetime | None:
+    """An instant as a column's value; null at the ends of time."""
+    if not START_OF_TIME < us < END_OF_TIME:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return None  # beyond the years 1 to 9999 of any timestamp column
+
+
+def pane_row(
+    emission: Emission, keys: tuple[str, ...], aggregates: tuple[str, ...], retracting: bool
+) -> Row:
+    """A pane as a row: its key, its aggregates, then ``window``, ``pane`` and ``kind``."""
+    info = emission.taken_back or emission.info
+    values = {
+        **dict(zip(keys, emission.key, strict=True)),
+        **dict(zip(aggregates, emission.value, strict=True)),
+        "window": {
+            "start": timestamp(emission.window.start),
+            "end": timestamp(emission.window.end),
+        },
+        "pane": {
+            "timing": info.timing,
+            "index": info.index,
+            "first": info.first,
+            "last": info.last,
+        },
+    }
+    if retracting:
+        values["kind"] = emission.kind
+    return Row(values, emission.timestamp, emission.kind)
+
+
+def late_row(late: Late) -> Row:
+    """A late element as a row of a grouping's late output."""
+    window = late.window and {
+        "start": timestamp(late.window.start),
+        "end": timestamp(late.window.end),
+    }
+    values = {**late.element.value, "window": window, "reason": late.reason}
+    return Row(values, late.element.time, late.element.kind)

@@ -1,0 +1,107 @@
+"""Where elements go: assigning windows to times, and merging those of sessions (§1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from millstream.model.instants import END_OF_TIME
+from millstream.model.windows import (
+    WHOLE_TIME,
+    Calendar,
+    CalendarUnit,
+    Fixed,
+    Global,
+    Interval,
+    Session,
+    Sliding,
+    Window,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def assign(window: Window, time: int) -> list[Interval]:
+    """The windows that an element at ``time`` falls into; later starts last."""
+    match window:
+        case Global():
+            return [WHOLE_TIME]
+        case Fixed(size, offset):
+            # Python's % is the floored modulo, right for times before 1970 too.
+            start = time - (time - offset) % size
+            return [Interval(start, start + size)]
+        case Sliding(size, period, offset):
+            newest = time - (time - offset) % period
+            starts = range(newest, time - size, -period)
+            return [Interval(start, start + size) for start in reversed(starts)]
+        case Session(gap, _):
+            return [Interval(time, time + gap)]
+        case Calendar(unit, timezone):
+            return [_calendar_interval(unit, timezone, time)]
+    raise AssertionError(window)
+
+
+def merge(window: Window, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
+    """The unions of the intervals that belong together, each with its members."""
+    touching = isinstance(window, Session) and window.touching
+    merged: dict[Interval, list[Interval]] = {}
+    current: list[Interval] = []
+    reach = 0
+    for interval in sorted(set(intervals)):
+        if current and (interval.start < reach or (touching and interval.start == reach)):
+            current.append(interval)
+            reach = max(reach, interval.end)
+            continue
+        if current:
+            merged[Interval(current[0].start, reach)] = current
+        current, reach = [interval], interval.end
+    if current:
+        merged[Interval(current[0].start, reach)] = current
+    return merged
+
+
+def expiry(interval: Interval, allowed_lateness: int) -> int:
+    """The watermark at which the window and all of its state go."""
+    return min(interval.end + allowed_lateness, END_OF_TIME)
+
+
+def _calendar_interval(unit: CalendarUnit, timezone: str, time: int) -> Interval:
+    zone = ZoneInfo(timezone)
+    day = (_EPOCH + time * _MICROSECOND).astimezone(zone).date()
+    first = _first_day(unit, day)
+    return Interval(_midnight(first, zone), _midnight(_next_first_day(unit, first), zone))
+
+
+def _first_day(unit: CalendarUnit, day: date) -> date:
+    match unit:
+        case "day":
+            return day
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "year":
+            return day.replace(month=1, day=1)
+
+
+def _next_first_day(unit: CalendarUnit, first: date) -> date:
+    match unit:
+        case "day":
+            return first + timedelta(days=1)
+        case "week":
+            return first + timedelta(days=7)
+        case "month":
+            return (first + timedelta(days=31)).replace(day=1)
+        case "year":
+            return first.replace(year=first.year + 1)
+
+
+@lru_cache(maxsize=4096)
+def _midnight(day: date, zone: ZoneInfo) -> int:
+    # fold=0 (the default) is the first of two midnights where clocks go back over it, and the
+    # instant of the jump where they go forward over it: the day's first instant either way.
+    local = datetime(day.year, day.month, day.day, tzinfo=zone)
+    return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND

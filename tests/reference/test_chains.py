@@ -1,0 +1,301 @@
+"""Groupings over groupings: panes, retractions and watermarks that travel on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import millstream as ms
+from millstream.model.errors import RunError
+from millstream.reference.ordering import ordering
+from millstream.testing import Elements, ProcessingTime, Watermark, replay, test_stream
+from scripts import safe_triggers, steps, windows
+
+SCHEMA = "key string, value int, at double"
+
+
+def as_rows(script):
+    return [
+        Elements({"key": k, "value": v, "at": float(t)} for k, v, t in step.items)
+        if isinstance(step, Elements)
+        else step
+        for step in script
+    ]
+
+
+def standing(panes):
+    """What is left of panes when retractions have taken back theirs."""
+    left = Counter()
+    for pane in panes:
+        left[pane.key, pane.window, ordering(pane.values)] += 1 if pane.kind == "+" else -1
+    return {where for where, n in left.items() if n}
+
+
+def two_stages(source, window, trigger, refine=ms.retracting):
+    """How many keys have which total: a refined total moves its key to another group."""
+    totals = (
+        source.key_by("key")
+        .window(window, allowed_lateness="100d")
+        .trigger(trigger or ms.repeatedly(ms.at_watermark()))
+        .refine(ms.retracting)
+        .aggregate(total=ms.sum("value"))
+    )
+    return (
+        totals.key_by("total")
+        .window(ms.fixed(10), allowed_lateness="100d")
+        .trigger(trigger or ms.repeatedly(ms.at_watermark()))
+        .refine(refine)
+        .aggregate(n=ms.count(), keys=ms.collect_set("key"))
+    )
+
+
+@settings(max_examples=100)
+@given(windows(("fixed", "sliding", "session")), safe_triggers(), steps())
+def test_a_chain_of_retracting_groupings_cancels_to_the_batch_result(window, trigger, script):
+    rows = [row for step in as_rows(script) if isinstance(step, Elements) for row in step.items]
+    streamed = replay(
+        two_stages(test_stream(SCHEMA, event_time="at"), window, trigger), steps=as_rows(script)
+    )
+    batch = replay(
+        two_stages(test_stream(SCHEMA, event_time="at"), window, None),
+        steps=[Elements(rows), Watermark.end()],
+    )
+    assert all(late.reason == "no window" for late in streamed.late)
+    assert standing(streamed) == standing(batch)
+
+
+def test_a_refined_result_leaves_the_group_that_it_was_in():
+    panes = replay(
+        two_stages(
+            test_stream(SCHEMA, event_time="at"),
+            ms.fixed(10),
+            ms.repeatedly(ms.after_count(1)),
+        ),
+        steps=as_rows([Elements([("a", 5, 1)]), Elements([("a", 4, 2)])]),
+    )
+    assert [(p.step, p.kind, p.key, p.values) for p in panes] == [
+        (0, "+", 5, {"n": 1, "keys": ["a"]}),
+        (1, "-", 5, {"n": 1, "keys": ["a"]}),
+        (1, "+", 9, {"n": 1, "keys": ["a"]}),
+    ]
+
+
+def test_an_accumulating_grouping_over_retractions_repeats_what_is_left():
+    panes = replay(
+        two_stages(
+            test_stream(SCHEMA, event_time="at"),
+            ms.fixed(10),
+            ms.repeatedly(ms.after_count(1)),
+            refine=ms.accumulating,
+        ),
+        steps=as_rows([Elements([("a", 5, 1)]), Elements([("a", 4, 2)])]),
+    )
+    assert [(p.key, p.values["n"]) for p in panes] == [(5, 1), (5, 0), (9, 1)]
+
+
+def test_a_discarding_sum_over_retractions_emits_the_difference():
+    totals = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10), allowed_lateness="1d")
+        .trigger(ms.repeatedly(ms.after_count(1)))
+        .refine(ms.retracting)
+        .aggregate(total=ms.max("value"))
+    )
+    overall = (
+        totals.window(ms.fixed(10), allowed_lateness="1d")
+        .trigger(ms.repeatedly(ms.after_count(1)))
+        .aggregate(sum=ms.sum("total"))
+    )
+    script = [Elements([("a", 5, 1)]), Elements([("b", 2, 2)]), Elements([("a", 9, 3)])]
+    panes = replay(overall, steps=as_rows(script))
+    assert [pane.value for pane in panes] == [5, 2, 4]
+
+
+def test_a_downstream_grouping_gets_the_panes_before_the_watermark_that_made_them():
+    first = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10))
+        .aggregate(n=ms.count())
+    )
+    second = first.window(ms.fixed(20)).aggregate(n=ms.sum("n"))
+    script = [Elements([("a", 1, 1), ("b", 1, 2), ("a", 1, 12)]), Watermark(10), Watermark(20)]
+    panes = replay(second, steps=as_rows(script))
+    assert [(p.step, p.window, p.value, p.timing) for p in panes] == [
+        (2, (0.0, 20.0), 3, "ON_TIME")
+    ]
+    assert not panes.late
+
+
+def test_panes_stamped_with_their_earliest_element_hold_the_watermark_back():
+    first = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(100), timestamp="earliest")
+        .aggregate(n=ms.count())
+    )
+    second = first.window(ms.fixed(10)).aggregate(n=ms.sum("n"))
+    script = [Elements([("a", 1, 3), ("a", 1, 55)]), Watermark(60), Watermark(100)]
+    panes = replay(second, steps=as_rows(script))
+    assert [(p.step, p.window, p.value) for p in panes] == [(2, (0.0, 10.0), 2)]
+    assert not panes.late
+
+
+def test_retractions_of_merged_away_sessions_hold_the_watermark_back():
+    first = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.session(10), allowed_lateness=5)
+        .trigger(ms.at_watermark(early=ms.after_delay(1), late=ms.after_count(1)))
+        .refine(ms.retracting)
+        .aggregate(n=ms.count())
+    )
+    second = (
+        first.window(ms.fixed(10), allowed_lateness=5)
+        .refine(ms.retracting)
+        .aggregate(n=ms.sum("n"))
+    )
+    script = [Elements([("a", 1, 0)]), Watermark(10), Elements([("a", 1, 9)])]
+    panes = replay(second, steps=as_rows([*script, Watermark(17), Watermark(19)]))
+    # [0, 10) gave 1 when it ended; [0, 19) takes that back when it ends, far behind the watermark.
+    assert [(p.step, p.kind, p.window, p.value) for p in panes] == [
+        (1, "+", (0.0, 10.0), 1),
+        (4, "-", (0.0, 10.0), 1),
+    ]
+    assert not panes.late
+
+
+def test_two_branches_of_a_stream_meet_again():
+    source = test_stream(SCHEMA, event_time="at")
+    small = source.filter("value < 5").select("key", "value")
+    large = source.filter("value >= 5").select("key", "value * 10 AS value")
+    both = small.union(large).key_by("key").window(ms.fixed(10)).aggregate(sum=ms.sum("value"))
+    panes = replay(both, steps=as_rows([Elements([("a", 1, 1), ("a", 7, 2)]), Watermark(10)]))
+    assert [pane.value for pane in panes] == [71]
+
+
+def test_the_watermark_of_a_union_is_that_of_its_slowest_input():
+    one = test_stream(SCHEMA, event_time="at", name="one")
+    two = test_stream(SCHEMA, event_time="at", name="two")
+    counts = one.union(two).window(ms.fixed(10)).aggregate(n=ms.count())
+    row = {"key": "a", "value": 1, "at": 1.0}
+    panes = replay(
+        counts,
+        steps=[
+            Elements([row], source="one"),
+            Watermark(10, source="one"),
+            Elements([row], source="two"),
+            Watermark(10, source="two"),
+        ],
+    )
+    assert [(pane.step, pane.value) for pane in panes] == [(3, 2)]
+
+
+def test_processing_time_reaches_every_grouping_of_a_chain_in_one_step():
+    trigger = ms.repeatedly(ms.after_delay(5))
+    first = (
+        test_stream(SCHEMA, event_time="at")
+        .window(ms.fixed(10))
+        .trigger(trigger)
+        .aggregate(n=ms.count())
+    )
+    second = (
+        first.window(ms.fixed(10))
+        .trigger(ms.repeatedly(ms.after_count(1)))
+        .aggregate(n=ms.sum("n"))
+    )
+    panes = replay(second, steps=[*as_rows([Elements([("a", 1, 1)])]), ProcessingTime(6)])
+    assert [(pane.step, pane.value) for pane in panes] == [(1, 1)]
+
+
+def test_late_rows_of_a_grouping_are_a_stream_of_their_own():
+    totals = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10))
+        .aggregate(n=ms.count())
+    )
+    late = (
+        totals.late.key_by("reason")
+        .trigger(ms.repeatedly(ms.after_count(1)))
+        .aggregate(n=ms.count())
+    )
+    panes = replay(late, steps=as_rows([Watermark(10), Elements([("a", 1, 3), ("a", 1, 4)])]))
+    assert [(pane.key, pane.value) for pane in panes] == [("expired", 2)]
+
+
+def test_rejected_records_keep_their_reason_and_the_rest_goes_on():
+    rows = [
+        {"key": "a", "value": 1, "at": 1.0},
+        {"key": "b", "value": 0, "at": 2.0},
+        {"key": "c", "value": 2, "at": None},
+    ]
+    timed = ms.from_rows(rows, SCHEMA, event_time="at", name="scores")
+    inverse = timed.map(
+        lambda row: {"key": row["key"], "x": 1 / row["value"]},
+        schema="key string, x double",
+        on_error="reject",
+    ).named("inverse")
+    job = ms.pipeline(inverse.collect("good"), inverse.rejected.collect("bad")).run()
+    assert job.rows("good") == [{"key": "a", "x": 1.0}]
+    bad = sorted((row["step"], row["reason"]) for row in job.rows("bad"))
+    assert bad == [
+        ("event_time-1", "event time 'at': it is null"),
+        ("inverse", "ZeroDivisionError: division by zero"),
+    ]
+    assert (job.late, job.rejected) == (0, 2)
+
+
+def test_a_failing_function_names_the_step_the_function_and_the_record():
+    def invert(row):
+        return {"x": 1 / row["n"]}
+
+    stream = ms.from_rows([(0,)], schema="n int").map(invert, schema="x double").named("inverse")
+    with pytest.raises(RunError, match="MS201") as caught:
+        stream.collect().run()
+    for part in ("'inverse'", "invert", "{'n': 0}", "ZeroDivisionError"):
+        assert part in str(caught.value)
+
+
+def test_a_function_that_returns_something_else_than_a_row_is_told_so():
+    stream = ms.from_rows([(1,)], schema="n int").map(lambda row: {"y": 1}, schema="x int")
+    with pytest.raises(RunError, match="MS20[12]"):
+        stream.collect().run()
+
+
+def test_an_expression_that_fails_names_the_step_and_the_record():
+    stream = ms.from_rows([(0,)], schema="n int").select("1 / n AS x").named("inverse")
+    with pytest.raises(RunError, match=r"MS201 in step 'inverse'.*column 'x'.*\{'n': 0\}"):
+        stream.collect().run()
+
+
+def test_an_endless_source_cannot_be_run_without_an_engine_for_it():
+    stream = test_stream("n int", name="numbers")
+    with pytest.raises(RunError, match="MS204 in step 'numbers'"):
+        stream.collect().run()
+
+
+ELEMENTS = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 40))
+
+
+@given(st.lists(ELEMENTS, max_size=9))
+def test_a_bounded_run_gives_one_final_pane_for_each_window(elements):
+    rows = [{"key": k, "value": v, "at": float(t)} for k, v, t in elements]
+    totals = (
+        ms.from_rows(rows, SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10))
+        .aggregate(total=ms.sum("value"))
+    )
+    made = {
+        (row["key"], row["window"]["start"].timestamp()): row["total"]
+        for row in totals.collect().run().rows()
+    }
+    expected = Counter()
+    for key, value, time in elements:
+        expected[key, float(time // 10 * 10)] += value
+    assert made == dict(expected)

@@ -1,0 +1,104 @@
+"""Expressions with Spark's meaning: nulls, three truth values, ANSI arithmetic."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from millstream.model.errors import RunError
+from millstream.reference.expressions import compiled
+
+ROW = {
+    "a": 7,
+    "b": -2,
+    "n": None,
+    "x": 2.5,
+    "s": "Straße",
+    "t": True,
+    "at": datetime(2024, 3, 31, 1, 30, tzinfo=UTC),
+    "xs": [1, 2, None],
+    "window": {"start": None, "end": 5},
+    "m": {"k": 1},
+    "größe": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a + b * 2", 3),
+        ("-a", -7),
+        ("a / 2", 3.5),
+        ("a % b", 1),
+        ("b % 7", -2),
+        ("a div 2", 3),
+        ("b div 4", 0),
+        ("a > 3 AND n > 3", None),
+        ("a < 3 AND n > 3", False),
+        ("a > 3 OR n > 3", True),
+        ("NOT (a = 7)", False),
+        ("n = n", None),
+        ("n IS NULL", True),
+        ("a IS NOT NULL", True),
+        ("t IS TRUE", True),
+        ("a IN (1, 7)", True),
+        ("a IN (1, NULL)", None),
+        ("a NOT IN (1, 2)", True),
+        ("a BETWEEN 7 AND 9", True),
+        ("s LIKE 'S%ß_'", True),
+        ("s LIKE 's%'", False),
+        ("CASE WHEN n THEN 1 WHEN a > 3 THEN 2 ELSE 3 END", 2),
+        ("CASE a WHEN 7 THEN 'seven' END", "seven"),
+        ("CASE a WHEN 8 THEN 'eight' END", None),
+        ("if(a > 3, s, 'no')", "Straße"),
+        ("coalesce(n, b, a)", -2),
+        ("upper(s)", "STRASSE"),
+        ("lower(s) || '!'", "straße!"),
+        ("concat(s, a)", "Straße7"),
+        ("concat(s, n)", None),
+        ("length(s)", 6),
+        ("substring(s, 2, 3)", "tra"),
+        ("substring(s, -2)", "ße"),
+        ("round(x)", 3.0),
+        ("round(2.345, 2)", Decimal("2.35")),
+        ("abs(b)", 2),
+        ("cast(a AS STRING)", "7"),
+        ("cast('12' AS INT) + 1", 13),
+        ("cast('2024-02-29' AS DATE)", date(2024, 2, 29)),
+        ("cast(t AS STRING)", "true"),
+        ("try_cast('x' AS INT)", None),
+        ("at + INTERVAL 30 MINUTES", datetime(2024, 3, 31, 2, 0, tzinfo=UTC)),
+        ("xs[1]", 2),
+        ("m['k']", 1),
+        ("size(xs)", 3),
+        ("array_contains(xs, 2)", True),
+        ("window.end", 5),
+        ("window.start", None),
+        ("A", 7),
+        ("`größe` + 1", 4),
+        ("struct(a, b)", {"a": 7, "b": -2}),
+        ("named_struct('y', a)", {"y": 7}),
+        ("array(a, n)", [7, None]),
+        ("a AS renamed", 7),
+    ],
+)
+def test_an_expression_means_what_spark_says(text, expected):
+    result = compiled(text)(ROW)
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["a / 0", "a % 0", "cast('x' AS INT)", "xs[9]", "a > s", "cast('maybe' AS BOOLEAN)"]
+)
+def test_what_spark_refuses_at_run_time_is_an_error(text):
+    with pytest.raises((ArithmeticError, ValueError, LookupError, TypeError)):
+        compiled(text)(ROW)
+
+
+@pytest.mark.parametrize("text", ["soundex(s)", "rand()", "my_function(a)", "INTERVAL 1 MONTH"])
+def test_what_the_reference_does_not_know_is_refused_before_any_row(text):
+    with pytest.raises(RunError, match="MS203.*cannot compute"):
+        compiled(text)

@@ -1,0 +1,94 @@
+"""Assigning and merging windows, against brute force and the calendar."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.model.windows import Interval, calendar, fixed, session, sliding
+from millstream.reference.windows import assign, merge
+
+SECOND = 1_000_000
+instants = st.integers(-(10**15), 10**15)
+
+
+@given(st.integers(1, 10**12), st.integers(-(10**12), 10**12), instants)
+def test_a_fixed_window_covers_its_element_and_starts_at_a_multiple(size, offset, time):
+    (window,) = assign(fixed(timedelta(microseconds=size), timedelta(microseconds=offset)), time)
+    assert window.start <= time < window.end == window.start + size
+    assert (window.start - offset) % size == 0
+
+
+@given(st.integers(1, 50), st.integers(1, 20), st.integers(-30, 30), st.integers(-200, 200))
+def test_sliding_windows_are_all_those_that_cover_the_element(size, period, offset, time):
+    found = assign(sliding(size, period, offset), time * SECOND)
+    expected = [
+        Interval(start * SECOND, (start + size) * SECOND)
+        for start in range(time - size + 1, time + 1)
+        if (start - offset) % period == 0
+    ]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("touching", "expected"), [(False, [(0, 10), (10, 20)]), (True, [(0, 20)])]
+)
+def test_sessions_that_touch_merge_only_where_asked(touching, expected):
+    merged = merge(session(10, touching), [Interval(0, 10), Interval(10, 20)])
+    assert [(w.start, w.end) for w in merged] == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=12))
+def test_merged_windows_are_disjoint_and_cover_the_same_instants(spans):
+    windows = [Interval(start, start + length) for start, length in spans]
+    merged = list(merge(session(1), windows))
+    covered = {t for w in windows for t in range(w.start, w.end)}
+    assert {t for w in merged for t in range(w.start, w.end)} == covered
+    assert all(a.end <= b.start for a, b in pairwise(merged))
+
+
+ZONES = [
+    "UTC",
+    "Europe/Paris",
+    "America/Sao_Paulo",
+    "Pacific/Apia",
+    "Asia/Kathmandu",
+    "Africa/Cairo",
+]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@given(
+    st.sampled_from(["day", "week", "month", "year"]),
+    st.sampled_from(ZONES),
+    st.datetimes(datetime(1990, 1, 1), datetime(2037, 12, 31)),
+)
+def test_calendar_windows_cover_their_element_and_follow_each_other(unit, zone, moment):
+    time = (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    kind = calendar(unit, zone)
+    (window,) = assign(kind, time)
+    assert window.start <= time < window.end
+    assert assign(kind, window.start) == assign(kind, window.end - 1) == [window]
+    (following,) = assign(kind, window.end)
+    assert following.start == window.end
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "hours"),
+    [
+        ("Europe/Paris", "2024-03-31", 23),
+        ("Europe/Paris", "2024-10-27", 25),
+        ("Europe/Paris", "2024-06-01", 24),
+        ("America/Sao_Paulo", "2018-11-04", 23),  # midnight itself was skipped
+        ("Australia/Lord_Howe", "2024-04-07", 24.5),  # half an hour
+    ],
+)
+def test_days_are_as_long_as_daylight_saving_makes_them(zone, day, hours):
+    noon = datetime.fromisoformat(day).replace(hour=12, tzinfo=ZoneInfo(zone))
+    (window,) = assign(calendar("day", zone), (noon - EPOCH) // timedelta(microseconds=1))
+    assert (window.end - window.start) / (3600 * SECOND) == hours

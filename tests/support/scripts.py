@@ -1,0 +1,83 @@
+"""Random windows, triggers and scripts of steps, for properties that must hold for all of them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+import millstream as ms
+from millstream.testing import Elements, ProcessingTime, Watermark
+
+KEYS = ("a", "b")
+
+
+def windows(kinds=("fixed", "sliding", "session", "global")):
+    """A kind of windows; few enough seconds that elements meet in them."""
+    size = st.integers(1, 20)
+    offset = st.integers(-5, 5)
+    made = {
+        "fixed": st.builds(ms.fixed, size, offset),
+        "sliding": st.builds(ms.sliding, size, st.integers(1, 8), offset),
+        "session": st.builds(ms.session, size, st.booleans()),
+        "global": st.builds(ms.global_window),
+    }
+    return st.one_of(*(made[kind] for kind in kinds))
+
+
+def triggers(depth=3):
+    """Any trigger, nested up to ``depth``; it may finish and so drop data."""
+    leaf = st.one_of(
+        st.builds(ms.after_count, st.integers(1, 4)),
+        st.builds(ms.after_delay, st.integers(1, 10)),
+        st.builds(ms.every, st.integers(1, 10), st.integers(0, 3)),
+        st.builds(ms.at_watermark),
+        st.builds(ms.never),
+    )
+    if depth <= 1:
+        return leaf
+    part = triggers(depth - 1)
+    parts = st.lists(part, min_size=1, max_size=3)
+    return st.one_of(
+        leaf,
+        st.builds(ms.at_watermark, st.none() | part, st.none() | part),
+        st.builds(ms.repeatedly, part),
+        parts.map(lambda ts: ms.first_of(*ts)),
+        parts.map(lambda ts: ms.all_of(*ts)),
+        parts.map(lambda ts: ms.in_order(*ts)),
+        st.builds(lambda main, until: main.or_finally(until), part, part),
+    )
+
+
+def safe_triggers():
+    """Triggers that never finish, so that no element within the lateness is dropped."""
+    return st.one_of(
+        st.none(),
+        st.builds(ms.repeatedly, triggers(2)),
+        st.builds(ms.at_watermark, st.none() | triggers(2), triggers(2)),
+        st.builds(ms.never),
+    )
+
+
+def steps(max_size=14):
+    """Bundles out of order, a watermark and a clock that move on, and the end of the input."""
+    element = st.tuples(st.sampled_from(KEYS), st.integers(0, 9), st.integers(-20, 40))
+    bundle = st.lists(element, min_size=1, max_size=4).map(Elements)
+    move = st.integers(1, 15)
+    script = st.lists(
+        st.one_of(bundle, bundle, move.map(lambda n: ("W", n)), move.map(lambda n: ("P", n))),
+        max_size=max_size,
+    )
+    return script.map(_with_running_times)
+
+
+def _with_running_times(script):
+    watermark, clock, made = -20, 0, []
+    for step in script:
+        if isinstance(step, Elements):
+            made.append(step)
+        elif step[0] == "W":
+            watermark += step[1]
+            made.append(Watermark(watermark))
+        else:
+            clock += step[1]
+            made.append(ProcessingTime(clock))
+    return [*made, Watermark.end()]
