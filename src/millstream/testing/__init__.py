@@ -1,0 +1,23 @@
+"""What users test their own pipelines with: scripts of steps, replayed on any engine."""
+
+from millstream.model.panes import LateElement, Pane
+from millstream.stream import test_stream
+from millstream.testing.drawing import draw
+from millstream.testing.engines import Panes
+from millstream.testing.replay import replay
+from millstream.testing.steps import Elements, ProcessingTime, Watermark
+from millstream.testing.transcripts import Transcript, load
+
+__all__ = [
+    "Elements",
+    "LateElement",
+    "Pane",
+    "Panes",
+    "ProcessingTime",
+    "Transcript",
+    "Watermark",
+    "draw",
+    "load",
+    "replay",
+    "test_stream",
+]

@@ -1,0 +1,1 @@
+"""The parts of the picture that ``millstream.testing.drawing.draw`` puts together."""

@@ -1,0 +1,77 @@
+"""Replays a user's own pipeline: its sources get the rows of the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from millstream.model.errors import PlanError, TestingError, did_you_mean
+from millstream.model.panes import LateElement, Pane
+from millstream.plan.nodes import Grouping, Node, Source, walk
+from millstream.reference.interpreter import Interpreter
+from millstream.reference.interpreter import Step as Made
+from millstream.testing.on_reference import late_of, pane_of
+from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
+
+
+def replay_stream(node: Node, steps: Sequence[Step]) -> tuple[list[Pane], list[LateElement]]:
+    """The panes of the grouping ``node``, and the late elements of it and those behind it.
+
+    A pane's key is the value of the one key column, a tuple of several, None without any;
+    its values are the one aggregate's, or a dict of several.
+    """
+    if not isinstance(node, Grouping):
+        raise PlanError(
+            "MS117",
+            f"step {node.name!r} has no panes to replay",
+            fix="replay the stream that aggregate() or group() returned",
+        )
+    interpreter = Interpreter(node)
+    sources = [each.name for each in walk(node) if isinstance(each, Source)]
+    panes: list[Pane] = []
+    late: list[LateElement] = []
+    for i, step in enumerate(steps):
+        made = _take(interpreter, step, sources)
+        panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
+        late += _late(made, i)
+    return panes, late
+
+
+def _take(interpreter: Interpreter, step: Step, sources: list[str]) -> Made:
+    match step:
+        case Elements():
+            return interpreter.step(rows={_source_of(step, sources): step.rows()})
+        case Watermark(source=None):
+            return interpreter.step(watermarks=dict.fromkeys(sources, step.us))
+        case Watermark():
+            return interpreter.step(watermarks={_source_of(step, sources): step.us})
+        case ProcessingTime():
+            return interpreter.step(now=step.us)
+
+
+def _source_of(step: Elements | Watermark, sources: list[str]) -> str:
+    if step.source is None and len(sources) == 1:
+        return sources[0]
+    if step.source in sources:
+        return step.source
+    raise TestingError(
+        "MS301",
+        f"{step!r} is for no source of the pipeline",
+        fix=f"name one with source=…: {did_you_mean(str(step.source), sources)}",
+    )
+
+
+def _simplified(pane: Pane, node: Grouping) -> Pane:
+    names = [name for name, _, _ in node.aggregates]
+    values = pane.values[0] if len(names) == 1 else dict(zip(names, pane.values, strict=True))
+    return replace(pane, key=_key(pane.key), values=values)
+
+
+def _late(made: Made, step: int) -> list[LateElement]:
+    found = [late_of(late, step) for lates in made.late_elements.values() for late in lates]
+    return [replace(each, key=_key(each.key)) for each in found]
+
+
+def _key(key: tuple[Any, ...]) -> Any:
+    return None if not key else key[0] if len(key) == 1 else key

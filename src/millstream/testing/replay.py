@@ -1,0 +1,122 @@
+"""Runs a grouping, a transcript or a whole pipeline through a script of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+from millstream.model.durations import Duration
+from millstream.model.errors import TestingError, did_you_mean
+from millstream.model.refinements import Refinement
+from millstream.model.triggers import Trigger
+from millstream.model.windowing import checked_windowing
+from millstream.model.windows import Window
+from millstream.stream import Stream
+from millstream.testing.engines import Panes, Summary, checked_engine, run_steps
+from millstream.testing.pipelines import replay_stream
+from millstream.testing.steps import Step, checked_steps
+from millstream.testing.transcripts import Transcript, load
+
+
+class Settings(TypedDict, total=False):
+    """When, how, and the options of a grouping, as in a pipeline."""
+
+    trigger: Trigger | None
+    refine: Refinement
+    allowed_lateness: Duration
+    on_time: Literal["always", "if_changed"]
+    closing: Literal["if_changed", "always"]
+    timestamp: Literal["end", "earliest", "latest"]
+    allow_data_loss: bool
+
+
+def replay(
+    what: Stream | str | Path | None = None,
+    *,
+    window: Window | None = None,
+    steps: Iterable[Step] | None = None,
+    aggregate: Summary = None,
+    engine: str = "reference",
+    name: str | None = None,
+    **settings: Unpack[Settings],
+) -> Panes:
+    """The panes that a grouping emits, step by step; late elements are in the result's ``late``.
+
+    Without ``what``, the grouping is told by ``window`` and the settings ``trigger``, ``refine``,
+    ``allowed_lateness``, ``on_time``, ``closing``, ``timestamp`` and ``allow_data_loss``, as in a
+    pipeline. ``aggregate`` gives a value for each pane instead of the list of its elements: an
+    aggregate of the column ``value`` such as ``ms.sum("value")``, or any function of a list.
+
+    A trigger that can finish before the window's end is refused unless ``allow_data_loss`` is
+    true. One that closes the window at its end is replayed even if lateness is allowed, so that
+    you can see in ``late`` what it costs; a pipeline refuses it.
+
+    >>> import millstream as ms
+    >>> from millstream.testing import Elements, ProcessingTime, Watermark, replay
+    >>> panes = replay(
+    ...     window=ms.fixed(10), trigger=ms.at_watermark(early=ms.after_count(2)),
+    ...     refine=ms.accumulating, allowed_lateness=5,
+    ...     steps=[Elements([("k", 1, 3.0), ("k", 2, 7.5)]), Watermark(10), Watermark.end()],
+    ... )
+    >>> panes[0]
+    Pane(key='k', window=(0.0, 10.0), values=(1, 2), timing='EARLY', index=0, first=True, \
+last=False, kind='+', step=0)
+    >>> [(pane.timing, pane.values) for pane in panes]
+    [('EARLY', (1, 2)), ('ON_TIME', (1, 2))]
+
+    ``what`` is a stream that ``aggregate()`` returned, whose sources get the rows of the steps:
+
+    >>> from millstream.testing import test_stream
+    >>> clicks = test_stream("user string, at double", event_time="at")
+    >>> per_user = clicks.key_by("user").window(ms.session(10)).aggregate(n=ms.count())
+    >>> rows = [{"user": "ann", "at": 1.0}, {"user": "ann", "at": 8.0}]
+    >>> panes = replay(per_user, steps=[Elements(rows), Watermark(30)])
+    >>> [(pane.key, pane.window, pane.value) for pane in panes]
+    [('ann', (1.0, 18.0), 2)]
+
+    or the path of a transcript; ``name`` picks one of several in the file.
+    """
+    if isinstance(what, Stream):
+        _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
+        checked_engine(engine)
+        return Panes(*replay_stream(what.node, _given(steps)))
+    if what is not None:
+        _refuse(
+            "a transcript", {"window": window, "aggregate": aggregate, "steps": steps} | settings
+        )
+        return _only(load(what), name, str(what)).replay(engine)
+    _refuse("a window and steps", {"name": name})
+    if window is None:
+        raise TestingError("MS301", "replay() has no window", fix="give window=ms.fixed(10), say")
+    return run_steps(checked_windowing(window, **settings), _given(steps), aggregate, engine)
+
+
+def _refuse(what: str, given: Mapping[str, Any]) -> None:
+    for argument, value in given.items():
+        if value is not None:
+            raise TestingError(
+                "MS301",
+                f"replay() of {what} takes no {argument}=",
+                fix=f"leave {argument}= out: {what} says it all",
+            )
+
+
+def _given(steps: Iterable[Step] | None) -> list[Step]:
+    if steps is None:
+        raise TestingError(
+            "MS301", "replay() has no steps", fix="give steps=[Elements([…]), Watermark.end()]"
+        )
+    return checked_steps(steps)
+
+
+def _only(transcripts: list[Transcript], name: str | None, file: str) -> Transcript:
+    chosen = [t for t in transcripts if name is None or t.name == name]
+    if len(chosen) == 1:
+        return chosen[0]
+    raise TestingError(
+        "MS301",
+        f"{file} has {len(transcripts)} transcripts"
+        + ("" if name is None else f", none of them called {name!r}"),
+        fix=f"name one with name=…: {did_you_mean(name or '', [t.name for t in transcripts])}",
+    )

@@ -1,0 +1,108 @@
+"""Every engine runs every transcript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from millstream.model.errors import TestingError
+from millstream.testing import load, replay
+from millstream.testing.engines import ENGINES
+
+FILES = sorted((Path(__file__).parent.parent / "transcripts").glob("*.yaml"))
+TRANSCRIPTS = [transcript for file in FILES for transcript in load(file)]
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=lambda transcript: transcript.name)
+def test_transcript(transcript, engine):
+    transcript.check(engine)
+
+
+def test_no_two_transcripts_have_the_same_name():
+    names = [transcript.name for transcript in TRANSCRIPTS]
+    assert len(names) == len(set(names)) > 100
+
+
+ONE = """
+name: One element
+window: fixed(10)
+steps:
+  - elements: [[k, 1, 3]]
+  - watermark: 10
+    panes:
+      - {window: [0, 10], values: [1], timing: ON_TIME, index: 0, last: true}
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "transcript.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_transcript_that_holds_passes(tmp_path):
+    load(written(tmp_path, ONE))[0].check()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("values: [1]", "values: [2]"),
+        ("timing: ON_TIME", "timing: EARLY"),
+        ("index: 0", "index: 1"),
+        ("last: true", "last: false"),
+        ("last: true", "last: true, timestamp: 9"),
+        ("last: true", "last: true, kind: '-'"),
+        ("last: true", "last: true, key: other"),
+        ("window: [0, 10], values", "window: [0, 11], values"),
+        ("watermark: 10\n    panes", "watermark: 11\n    late: []\n  - watermark: 12\n    panes"),
+        ("    panes:\n", "    late: [{value: 1, time: 3, reason: expired}]\n    panes:\n"),
+    ],
+)
+def test_a_transcript_that_does_not_hold_fails_and_shows_the_difference(tmp_path, right, wrong):
+    assert right in ONE
+    transcript = load(written(tmp_path, ONE.replace(right, wrong)))[0]
+    with pytest.raises(TestingError, match="MS302.*One element") as caught:
+        transcript.check()
+    assert "\n- " in str(caught.value) or "\n+ " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("name: One element\n", "", "no 'name'"),
+        ("window: fixed(10)", "window: fixd(10)", "did you mean 'fixed'"),
+        ("window: fixed(10)", "window: fixed(0)", "longer than zero"),
+        ("window: fixed(10)", "window: after_count(1)", "'after_count' is not known here"),
+        ("window: fixed(10)", "window: __import__('os').getcwd()", "cannot be"),
+        ("window: fixed(10)", "window: fixed(10)\nlatenes: 3", "unknown field 'latenes'"),
+        ("- watermark: 10", "- watermark: 10\n    clock: 3", "give one of"),
+        ("[[k, 1, 3]]", "[[k, 1, yesterday]]", "not a point in time"),
+        ("steps:", "steps: 3\nextra:", "unknown field 'extra'"),
+        ("name: One", "name: [", "no YAML"),
+    ],
+)
+def test_a_transcript_that_cannot_be_read_says_why(tmp_path, right, wrong, message):
+    with pytest.raises(TestingError, match="MS301") as caught:
+        load(written(tmp_path, ONE.replace(right, wrong)))
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(TestingError, match="nowhere.yaml cannot be opened: No such file"):
+        load(tmp_path / "nowhere.yaml")
+
+
+def test_replay_takes_a_transcript_file(tmp_path):
+    path = written(tmp_path, ONE)
+    assert [pane.values for pane in replay(path)] == [(1,)]
+    assert replay(path, engine="reference") == replay(str(path))
+
+
+def test_replay_of_a_file_of_several_transcripts_wants_a_name(tmp_path):
+    path = written(tmp_path, ONE + "---" + ONE.replace("One element", "Another"))
+    assert len(replay(path, name="Another")) == 1
+    with pytest.raises(TestingError, match="Known are: One element, Another"):
+        replay(path)
