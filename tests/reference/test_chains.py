@@ -145,6 +145,24 @@ def test_panes_stamped_with_their_earliest_element_hold_the_watermark_back():
     assert not panes.late
 
 
+@pytest.mark.parametrize("trigger", [ms.after_count(5), ms.after_delay(30)], ids=repr)
+def test_a_pane_that_comes_on_time_after_the_end_of_its_window_is_on_time_downstream(trigger):
+    first = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10), allowed_lateness=60)
+        .trigger(ms.repeatedly(trigger))
+        .aggregate(n=ms.count())
+    )
+    second = first.window(ms.fixed(10)).aggregate(n=ms.sum("n"))
+    script = [Elements([("a", 1, 1)]), Watermark(10), Watermark(70)]
+    panes = replay(second, steps=as_rows(script))
+    assert [(p.step, p.window, p.value, p.timing) for p in panes] == [
+        (2, (0.0, 10.0), 1, "ON_TIME")
+    ]
+    assert not panes.late
+
+
 def test_retractions_of_merged_away_sessions_hold_the_watermark_back():
     first = (
         test_stream(SCHEMA, event_time="at")

@@ -80,10 +80,11 @@ class WindowState:
     def holds(self) -> Iterator[int]:
         """Event times behind which this window will still emit.
 
-        Panes at the window's end need none: they leave in the step that passes it, before the
-        watermark does. Retractions for merged-away windows are sure to come, so they hold.
+        Elements that came before the window's end hold until their pane is out, so that it is not
+        late downstream; so do retractions for merged-away windows, which are sure to come. Elements
+        that came after it need no hold: their pane leaves before the window expires.
         """
-        if self.stamp != "end" and self.stamps:
+        if any(arrived < self.window.end for arrived in self.arrivals):
             yield self.timestamp()
         yield from (e.timestamp for e in self.emitted if e.window != self.window)
 
@@ -92,6 +93,7 @@ def _find_opposite(standing: list[Element], element: Element) -> int | None:
     if element.kind == "+" and all(e.kind == "+" for e in standing):
         return None  # the common case: nothing to look for
     for i, other in enumerate(standing):
-        if other.kind != element.kind and ordering(other.value) == ordering(element.value):
+        same = other.time == element.time and ordering(other.value) == ordering(element.value)
+        if same and other.kind != element.kind:
             return i
     return None

@@ -11,7 +11,7 @@ from millstream.model.windows import Interval
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A value at an event time; kind ``"-"`` takes back an equal one that came before."""
+    """A value at an event time; kind ``"-"`` takes back an equal one of the same time."""
 
     value: Any
     time: int
