@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-# Derandomised: a test that passed here passes everywhere. `make soak` is for new examples.
+# Derandomised: a test that passed here passes everywhere, on the same examples.
 settings.register_profile(
     "millstream",
     max_examples=250,

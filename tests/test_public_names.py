@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from inspect import getdoc
+from inspect import getdoc, isfunction
 from pathlib import Path
 
 import pytest
@@ -52,14 +52,41 @@ def test_a_public_name_has_a_docstring(public: object) -> None:
     assert getdoc(public)
 
 
+FUNCTIONS = [public for public in PUBLIC if isfunction(*public.values)]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_public_function_has_an_example(function: object) -> None:
+    assert ">>> " in str(getdoc(function))
+
+
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert millstream.__version__ == project["version"]
 
 
-def test_importing_millstream_imports_no_dataframe_library_and_no_spark() -> None:
-    program = "import sys, millstream; print(*sys.modules)"
+def loaded_by(program: str) -> set[str]:
+    """The modules that a program has loaded when it ends."""
+    program = f"import sys, millstream as ms\n{program}\nprint(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert {"pyspark", "pandas", "polars", "pyarrow"} & set(ran.stdout.split()) == set()
+    return set(ran.stdout.split())
+
+
+def test_importing_millstream_imports_no_dataframe_library_and_no_spark() -> None:
+    assert loaded_by("pass") & {"pyspark", "pandas", "polars", "pyarrow"} == set()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "pass",
+        "ms.fixed(10), ms.repeatedly(ms.after_count(5)), ms.sum('n'), ms.bounded('30s')",
+        "code = ''\ntry: ms.fixed(0)\nexcept ms.PlanError as error: code = error.code\n"
+        "assert code == 'MS101'",
+    ],
+)
+def test_only_programs_with_schemas_or_expressions_load_the_reader_of_sql(program: str) -> None:
+    loaded = loaded_by(program)
+    assert {"sqlglot", "millstream.reference", "millstream.job"} & loaded == set()

@@ -100,8 +100,11 @@ def test_settings_hold_over_stateless_steps() -> None:
 
 
 def test_a_step_that_takes_a_key_away_is_refused() -> None:
-    with refused("MS102", "select-1"):
-        TIMED.key_by("team").select("points")
+    with pytest.raises(ms.PlanError) as caught:
+        TIMED.key_by(initial="substring(team, 1, 1)").select("points")
+    assert (caught.value.code, caught.value.step) == ("MS102", "select-1")
+    assert caught.value.what == "the key 'initial' reads column 'team', which this step drops"
+    assert caught.value.fix == "keep 'team' in this step, or say key_by(…) after it"
 
 
 def test_a_key_is_typed_anew_by_a_step_that_changes_its_column() -> None:
@@ -157,9 +160,27 @@ def test_columns_must_be_named_and_known() -> None:
 
 
 def test_a_condition_is_true_or_false() -> None:
-    with refused("MS112", "filter-1"):
-        ROWS.filter("points")
+    for condition, instead in [
+        ("points", "'points <> 0'"),
+        ("team", "'team IS NOT NULL'"),
+        ("concat(team, '!')", "\"CONCAT(team, '!') IS NOT NULL\""),
+    ]:
+        with pytest.raises(ms.PlanError, match="^MS112 in step 'filter-1'") as caught:
+            ROWS.filter(condition)
+        assert caught.value.fix == f"write a comparison, such as {instead}"
+        ROWS.filter(eval(instead))
     ROWS.filter("some_udf(points)")
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "method"),
+    [(lambda row: True, "the function <lambda>", "flat_map"), (ms.sum("n"), "sum(n)", "aggregate")],
+)
+def test_what_is_no_expression_is_sent_where_it_belongs(given: Any, what: str, method: str) -> None:
+    with refused("MS112", "filter-1") as caught:
+        ROWS.filter(given)
+    assert caught.value.what == f"{what} is no expression"
+    assert f"{method}(…)" in caught.value.fix
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,16 @@ class Job:
         if sink is None and len(self._rows) == 1:
             return next(iter(self._rows.values()))
         if sink not in self._rows:
-            what = "several sinks" if sink is None else f"no sink {sink!r}"
-            raise PlanError(
-                "MS113", f"job {self.name!r} has {what}", fix=did_you_mean(str(sink), self._rows)
-            )
+            raise self._no_such(sink)
         return self._rows[sink]
+
+    def _no_such(self, sink: str | None) -> PlanError:
+        if sink is None:
+            choices = " or ".join(f"rows({name!r})" for name in self._rows)
+            what, fix = "several sinks", f"name one: {choices}"
+        else:
+            what, fix = f"no sink {sink!r}", did_you_mean(sink, self._rows)
+        return PlanError("MS113", f"job {self.name!r} has {what}", fix=fix)
 
     def __repr__(self) -> str:
         sinks = ", ".join(f"{len(rows)} rows in {name!r}" for name, rows in self._rows.items())

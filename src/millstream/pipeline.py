@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from millstream.job import Job, run_to_the_end
 from millstream.model.errors import PlanError
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
 from millstream.plan.names import check_names, with_distinct_names
 from millstream.plan.nodes import Node, Sink
+
+if TYPE_CHECKING:
+    from millstream.job import Job
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +41,9 @@ class Pipeline:
         >>> [(row["odd"], row["n"]) for row in job.rows()]
         [(False, 1), (True, 2)]
         """
+        # The reference and its SQL take most of an import: only programs that run pay it.
+        from millstream.job import run_to_the_end
+
         return run_to_the_end(name, self.sinks)
 
     def explain(self) -> None:
@@ -67,6 +73,10 @@ def pipeline(*parts: Pipeline) -> Pipeline:
                 fix="end each stream in a sink: stream.collect('results')",
             )
     if not parts:
-        raise PlanError("MS113", "a pipeline has no sinks", fix="give pipeline() at least one")
+        raise PlanError(
+            "MS113",
+            "pipeline() has no parts",
+            fix="give it at least one: stream.collect('results')",
+        )
     # A sink given twice is one sink.
     return Pipeline(tuple(dict.fromkeys(sink for part in parts for sink in part.outputs)))

@@ -245,7 +245,9 @@ class Stream:
         for other in others:
             if not isinstance(other, Stream):
                 raise PlanError(
-                    "MS113", f"union() takes streams, not {other!r}", fix="give streams"
+                    "MS113",
+                    f"union() takes streams, not {other!r}",
+                    fix="give streams made by ms.from_rows(…) and the like",
                 )
         node = building.union(self.node, *(other.node for other in others))
         with in_step(node.name):
@@ -282,7 +284,8 @@ class Stream:
             raise PlanError(
                 "MS117",
                 f"named({name!r}) comes between settings and the grouping that they are for",
-                fix=f"name the step itself: .aggregate(…).named({name!r})",
+                fix=f"name the grouping itself: .aggregate(…).named({name!r}), or the step before "
+                f"the settings: .named({name!r}).key_by(…)",
             )
         return Stream(building.named(self.node, checked_name(name)))
 

@@ -86,7 +86,7 @@ def test_stateless_steps_tell_what_they_do(capsys: pytest.CaptureFixture[str]) -
     told = [line.strip(" │└─") for line in lines(capsys, stream)]
     assert told == [
         "map 'map-1' → s STRING",
-        f"runs  {shout.__qualname__}, a row that raises is rejected",
+        "runs  shout, a row that raises is rejected",
         "with_columns 'with_columns-1' → `a b` INT, twice INT, three INT",
         "adds  three = twice + 1",
         "select 'select-1' → `a b` INT, twice INT",

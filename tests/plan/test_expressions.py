@@ -115,7 +115,7 @@ def test_an_unknown_column_gets_a_suggestion() -> None:
 def test_an_unknown_field_of_a_struct_gets_a_suggestion() -> None:
     error = refusal("window.strat")
     assert (error.code, error.what) == ("MS102", "'window.strat': there is no field 'strat'")
-    assert error.fix == "did you mean 'start'? Known are: start, end"
+    assert error.fix == "did you mean 'start'? There are: start, end"
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,13 @@ def test_what_happens_on_an_error_is_one_of_three(method: str) -> None:
         getattr(ROWS, method)(silent, schema="n int", on_error="ignore")
 
 
+def test_a_function_is_called_by_the_name_that_its_user_gave_it() -> None:
+    def double(row): ...  # type: ignore[no-untyped-def]
+
+    with pytest.raises(ms.PlanError, match="MS116 in step 'map-1': double says nothing"):
+        ROWS.map(double)
+
+
 def test_a_bad_schema_is_refused_in_its_step() -> None:
     with pytest.raises(ms.PlanError, match="MS111 in step 'map-1'"):
         ROWS.map(silent, schema="n itn")

@@ -62,9 +62,12 @@ def test_rows_with_type_hints_bring_their_schema(row: Any) -> None:
     assert ms.from_rows([row]).schema == Schema.of("user string, points bigint")
 
 
-def test_nested_dataclasses_become_structs() -> None:
-    (read,) = rows([Game(Score("ann", 3))], schema=None)
-    assert read == {"best": {"user": "ann", "points": 3}}
+@pytest.mark.parametrize("best", [Score("ann", 3), Pair("ann", 3), {"user": "ann", "points": 3}])
+def test_records_inside_of_rows_become_structs(best: Any) -> None:
+    wanted = {"best": {"user": "ann", "points": 3}}
+    assert rows([Game(best)], schema=None) == (wanted,)
+    assert rows([(best,)], schema=Schema.of(Game)) == (wanted,)
+    assert rows([([best],)], schema={"all": list[Score]}) == ({"all": [wanted["best"]]},)
 
 
 @pytest.mark.parametrize("given", [[], [{"user": "ann"}], [("ann", 3)], [5]])
@@ -79,8 +82,10 @@ def test_rows_that_say_no_schema_need_one(given: Any) -> None:
         ({"user": "ann"}, "row 1 has no column 'points'"),
         ({"user": "ann", "points": 3, "team": "red"}, "row 1 has a column 'team' too many"),
         ({"user": "ann", "Points": 3}, "row 1 has no column 'points'"),
-        (("ann",), "row 1 is ('ann',) of 1 values"),
-        (("ann", 3, 4), "of 3 values"),
+        (("ann",), "row 1 is ('ann',), 1 value, which is no row of the schema user STRING"),
+        (("ann", 3, 4), "3 values"),
+        (("ann", "three"), "row 1 has 'three' in column 'points', which does not fit INT"),
+        ({"user": 3, "points": 3}, "row 1 has 3 in column 'user', which does not fit STRING"),
         (5, "row 1 is 5"),
         (None, "row 1 is None"),
         ("ab", "row 1 is 'ab'"),

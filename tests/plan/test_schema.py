@@ -186,7 +186,7 @@ def test_an_unknown_column_gets_a_suggestion() -> None:
     with pytest.raises(PlanError) as caught:
         Schema.of("user string, points int").resolve("pionts")
     assert caught.value.code == "MS102"
-    assert caught.value.fix == "did you mean 'points'? Known are: user, points"
+    assert caught.value.fix == "did you mean 'points'? There are: user, points"
 
 
 def test_added_fields_replace_those_of_the_same_name_in_place() -> None:

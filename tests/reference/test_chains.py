@@ -280,15 +280,76 @@ def test_a_failing_function_names_the_step_the_function_and_the_record():
 
 
 def test_a_function_that_returns_something_else_than_a_row_is_told_so():
-    stream = ms.from_rows([(1,)], schema="n int").map(lambda row: {"y": 1}, schema="x int")
-    with pytest.raises(RunError, match="MS20[12]"):
-        stream.collect().run()
+    rows = ms.from_rows([(1,)], schema="n int")
+    for made, says in [
+        ({"y": 1}, "has no column 'x'"),
+        ({"x": "one"}, "has 'one' in column 'x', which does not fit INT"),
+        (1, "is 1, which is no row"),
+    ]:
+        with pytest.raises(RunError, match=f"MS202 in step 'map-1': the result of <lambda> {says}"):
+            rows.map(lambda row, made=made: made, schema="x int").collect().run()
+
+
+@pytest.mark.parametrize("made", [None, 1, "ab", {"x": 1}])
+@pytest.mark.parametrize("method", ["flat_map", "map_batches"])
+def test_a_function_that_should_give_several_rows_is_told_so(made, method):
+    rows = ms.from_rows([(1,)], schema="n int")
+    with pytest.raises(RunError, match=f"MS202 in step '{method}-1': .*, not several rows"):
+        getattr(rows, method)(lambda row: made, schema="x int").collect().run()
+
+
+def test_the_reason_of_a_rejected_record_is_one_line():
+    rows = ms.from_rows([(1,), (2,)], schema="n int")
+
+    def fail(row):
+        return {"x": "one"} if row["n"] == 1 else ms.fixed(0)
+
+    bad = rows.map(fail, schema="x int", on_error="reject").rejected
+    assert [row["reason"] for row in bad.collect().run().rows()] == [
+        "the result of fail has 'one' in column 'x', which does not fit INT",
+        "size must be longer than zero, but is 0",
+    ]
 
 
 def test_an_expression_that_fails_names_the_step_and_the_record():
     stream = ms.from_rows([(0,)], schema="n int").select("1 / n AS x").named("inverse")
-    with pytest.raises(RunError, match=r"MS201 in step 'inverse'.*column 'x'.*\{'n': 0\}"):
+    with pytest.raises(
+        RunError, match=r"MS201 in step 'inverse'.*column 'x'.*\{'n': 0\}"
+    ) as caught:
         stream.collect().run()
+    assert caught.value.fix == (
+        "write an expression that cannot fail (try_cast, nullif), or compute it in "
+        "map(…, on_error='reject')"
+    )
+
+
+def test_a_key_that_fails_is_named():
+    keyed = ms.from_rows([(0,)], schema="n int").key_by(x="1 / n").aggregate(n=ms.count())
+    with pytest.raises(RunError, match="MS201 in step 'aggregate-1': the key 'x' failed") as caught:
+        keyed.collect().run()
+    assert "map(…, on_error='reject')" in caught.value.fix
+
+
+def test_a_combine_that_fails_names_the_step_and_the_values():
+    wrong = ms.combine(
+        "n", create=list, add=lambda acc, n: acc + n, extract=len, merge=None, returns="int"
+    )
+    with pytest.raises(RunError, match=r"MS201 in step 'aggregate-1': combine.* the values \[7\]"):
+        ms.from_rows([(7,)], schema="n int").aggregate(n=wrong).collect().run()
+
+
+def test_what_the_reference_cannot_compute_names_the_step_before_any_row():
+    rows = ms.from_rows([("ann",)], schema="user string")
+    whole = "MS203 in step 'select-1': the reference cannot compute INITCAP(user)"
+    for text, says in [
+        ("initcap(user)", f"{whole}\n"),
+        ("upper(initcap(user))", f"{whole}, a part of UPPER(INITCAP(user))\n"),
+    ]:
+        with pytest.raises(RunError) as caught:
+            rows.select(x=text).collect().run()
+        assert str(caught.value).startswith(says)
+    with pytest.raises(RunError, match="MS203 in step 'aggregate-1'"):
+        rows.key_by(x="initcap(user)").aggregate(n=ms.count()).collect().run()
 
 
 def test_an_endless_source_cannot_be_run_without_an_engine_for_it():

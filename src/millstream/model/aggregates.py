@@ -146,7 +146,7 @@ class Combine(Aggregate):
         return self.retract is not None
 
     def __repr__(self) -> str:
-        return f"combine({self.of}, add={getattr(self.add, '__qualname__', self.add)})"
+        return f"combine({self.of}, add={getattr(self.add, '__name__', self.add)})"
 
 
 def count(of: Expression | None = None) -> Count:
@@ -168,62 +168,110 @@ def sum(of: Expression | None = None) -> Sum:
 
 
 def min(of: Expression | None = None) -> Min:
-    """The least value; of nothing it is null."""
+    """The least value; of nothing it is null.
+
+    >>> min("points")
+    min(points)
+    """
     return Min(of)
 
 
 def max(of: Expression | None = None) -> Max:
-    """The greatest value; of nothing it is null."""
+    """The greatest value; of nothing it is null.
+
+    >>> max("points")
+    max(points)
+    """
     return Max(of)
 
 
 def mean(of: Expression | None = None) -> Mean:
-    """The arithmetic mean; of nothing it is null."""
+    """The arithmetic mean; of nothing it is null.
+
+    >>> mean("points")
+    mean(points)
+    """
     return Mean(of)
 
 
 def variance(of: Expression | None = None) -> Variance:
-    """The sample variance; of fewer than two values it is null."""
+    """The sample variance; of fewer than two values it is null.
+
+    >>> variance("points")
+    variance(points)
+    """
     return Variance(of)
 
 
 def stddev(of: Expression | None = None) -> Stddev:
-    """The sample standard deviation; of fewer than two values it is null."""
+    """The sample standard deviation; of fewer than two values it is null.
+
+    >>> stddev("points")
+    stddev(points)
+    """
     return Stddev(of)
 
 
 def first(of: Expression | None = None) -> First:
-    """The value with the earliest event time (the least of them where times are equal)."""
+    """The value with the earliest event time (the least of them where times are equal).
+
+    >>> first("page")
+    first(page)
+    """
     return First(of)
 
 
 def last(of: Expression | None = None) -> Last:
-    """The value with the latest event time (the greatest of them where times are equal)."""
+    """The value with the latest event time (the greatest of them where times are equal).
+
+    >>> last("page")
+    last(page)
+    """
     return Last(of)
 
 
 def any_value(of: Expression | None = None) -> AnyValue:
-    """Some value of the group; always the same one for the same elements."""
+    """Some value of the group; always the same one for the same elements.
+
+    >>> any_value("city")
+    any_value(city)
+    """
     return AnyValue(of)
 
 
 def collect(of: Expression | None = None) -> Collect:
-    """All values as a list, in the order of event time."""
+    """All values as a list, in the order of event time.
+
+    >>> collect("user")
+    collect(user)
+    """
     return Collect(of)
 
 
 def collect_set(of: Expression | None = None) -> CollectSet:
-    """The distinct values as a list, least first."""
+    """The distinct values as a list, least first.
+
+    >>> collect_set("user")
+    collect_set(user)
+    """
     return CollectSet(of)
 
 
 def count_distinct(of: Expression | None = None) -> CountDistinct:
-    """How many distinct values there are."""
+    """How many distinct values there are.
+
+    >>> count_distinct("user")
+    count_distinct(user)
+    """
     return CountDistinct(of)
 
 
 def approx_distinct(of: Expression | None = None) -> ApproxDistinct:
-    """About how many distinct values there are, in little memory."""
+    """About how many distinct values there are, in little memory.
+
+    >>> approx_distinct("user")
+    approx_distinct(user)
+    """
     return ApproxDistinct(of)
 
 
@@ -234,7 +282,11 @@ def top(n: int, by: Expression, of: Expression | None = None) -> Top:
     (top(3, by=points), top(3, by=points, of=user))
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise PlanError("MS113", f"top({n!r}) takes no whole number of rows", fix="give 1 or more")
+        raise PlanError(
+            "MS113",
+            f"top({n!r}): the number of rows must be a whole number, 1 or more",
+            fix="give one, such as ms.top(3, by='points')",
+        )
     return Top(of, n=n, by=by)
 
 
@@ -248,7 +300,11 @@ def quantile(of: Expression | None = None, q: float = 0.5) -> Quantile:
 
 
 def approx_quantile(of: Expression | None = None, q: float = 0.5) -> ApproxQuantile:
-    """About the quantile ``q`` (0 to 1), in little memory."""
+    """About the quantile ``q`` (0 to 1), in little memory.
+
+    >>> approx_quantile("latency", 0.99)
+    approx_quantile(latency, 0.99)
+    """
     return ApproxQuantile(of, q=_fraction(q, "approx_quantile"))
 
 
@@ -298,5 +354,9 @@ def _callable(value: object, role: str) -> None:
 
 def _fraction(q: float, name: str) -> float:
     if isinstance(q, bool) or not isinstance(q, int | float) or not 0 <= q <= 1:
-        raise PlanError("MS113", f"{name}(q={q!r}) is not between 0 and 1", fix="give 0.99, say")
+        raise PlanError(
+            "MS113",
+            f"{name}(q={q!r}): q must be a number from 0 to 1",
+            fix="give a fraction, such as 0.99 for the 99th percentile",
+        )
     return float(q)

@@ -33,7 +33,7 @@ CODES = {
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",
-    "MS204": "a pipeline that needs another engine",
+    "MS204": "a source without rows of its own",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that did not hold",
 }
@@ -91,9 +91,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the closest known word, or all of them.
 
     >>> did_you_mean("pionts", ["points", "team"])
-    "did you mean 'points'? Known are: points, team"
+    "did you mean 'points'? There are: points, team"
+    >>> did_you_mean("altitude", ["points", "team"])
+    'use one of: points, team'
     """
     names = list(known)
     close = get_close_matches(word, names, n=1)
-    everything = f"Known are: {', '.join(names)}" if names else "None is known"
-    return f"did you mean {close[0]!r}? {everything}" if close else everything
+    everything = ", ".join(names)
+    return (
+        f"did you mean {close[0]!r}? There are: {everything}"
+        if close
+        else f"use one of: {everything}"
+    )

@@ -43,7 +43,7 @@ def instant(value: Instant, *, what: str = "time") -> int:
             raise PlanError(
                 "MS118",
                 f"{what} {value.isoformat()!r} has no time zone, so it names no instant",
-                fix="add one, such as tzinfo=datetime.UTC or '+00:00' at the end of text",
+                fix="add one, such as tzinfo=UTC or '+00:00' at the end of text",
             )
         return (value - _EPOCH) // timedelta(microseconds=1)
     raise _unreadable(value, what)

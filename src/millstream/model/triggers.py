@@ -13,7 +13,10 @@ class Trigger:
     """Decides, for each key and window, when a pane of results is emitted."""
 
     def or_finally(self, until: Trigger) -> OrFinally:
-        """This trigger until ``until`` is ready, which fires once more and ends both.
+        """Fires whenever either trigger is ready, and finishes when either has finished.
+
+        When ``until`` is ready it fires instead of this one, which starts anew. So ``until``
+        normally is one that finishes, such as ``at_watermark()`` or ``after_count(n)``.
 
         >>> repeatedly(after_count(100)).or_finally(at_watermark())
         repeatedly(after_count(100)).or_finally(at_watermark())
@@ -147,7 +150,9 @@ def after_count(n: int) -> AfterCount:
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise PlanError(
-            "MS113", f"after_count({n!r}) counts to no whole number", fix="give 1 or more"
+            "MS113",
+            f"after_count({n!r}): the count must be a whole number, 1 or more",
+            fix="give one, such as ms.after_count(100)",
         )
     return AfterCount(n)
 
@@ -228,12 +233,12 @@ def _trigger(value: object, where: str) -> Trigger:
         raise PlanError(
             "MS113",
             f"{where} takes a trigger, not {value!r}",
-            fix="give one, such as after_count(100) or at_watermark()",
+            fix="give a trigger, such as ms.after_count(100) or ms.at_watermark()",
         )
     return value
 
 
 def _parts(values: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
     if not values:
-        raise PlanError("MS113", f"{where}() has no parts", fix="give it at least one trigger")
+        raise PlanError("MS113", f"{where}() has no triggers", fix="give it at least one")
     return tuple(_trigger(v, where) for v in values)

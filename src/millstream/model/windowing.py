@@ -94,8 +94,8 @@ def checked_window(value: object) -> Window:
         return value
     raise PlanError(
         "MS113",
-        f"window() takes a kind of windows, not {value!r}",
-        fix="give one, such as fixed('1m') or session('30m')",
+        f"window takes a kind of windows, not {value!r}",
+        fix="give one, such as ms.fixed('1m') or ms.session('30m')",
     )
 
 
@@ -104,8 +104,8 @@ def checked_trigger(value: object) -> Trigger:
         return value
     raise PlanError(
         "MS113",
-        f"trigger() takes a trigger, not {value!r}",
-        fix="give one, such as at_watermark() or repeatedly(after_count(100))",
+        f"trigger takes a trigger, not {value!r}",
+        fix="give one, such as ms.at_watermark() or ms.repeatedly(ms.after_count(100))",
     )
 
 
@@ -114,8 +114,8 @@ def checked_refinement(value: object) -> Refinement:
         return value
     raise PlanError(
         "MS113",
-        f"refine() takes a refinement, not {value!r}",
-        fix="give discarding, accumulating or retracting",
+        f"refine takes a refinement, not {value!r}",
+        fix="give ms.discarding, ms.accumulating or ms.retracting",
     )
 
 

@@ -12,6 +12,9 @@ from millstream.model.instants import END_OF_TIME, START_OF_TIME
 
 CalendarUnit = Literal["day", "week", "month", "year"]
 
+_LENGTHS = {"hour": "1h", "minute": "1m", "second": "1s"}
+"""What looks like a unit of a calendar, but has the same length everywhere."""
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class Interval:
@@ -141,10 +144,11 @@ def calendar(unit: str, timezone: str = "UTC") -> Calendar:
     for known in units:
         if unit in (known, known + "s"):
             return Calendar(known, _checked_zone(timezone))
+    length = _LENGTHS.get(str(unit).removesuffix("s"))
     raise PlanError(
         "MS114",
         f"{unit!r} is not a calendar unit",
-        fix=did_you_mean(str(unit), units),
+        fix=f"write ms.fixed({length!r})" if length else did_you_mean(str(unit), units),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from millstream.plan.checks.event_time import checked_event_time, checked_waterm
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import checked_function, checked_on_error, result_schema
-from millstream.plan.grouping import Keys, late_schema
+from millstream.plan.grouping import Key, Keys, late_schema
 from millstream.plan.names import automatic_name, check_names, kind_of, name_used_twice
 from millstream.plan.nodes import (
     EventTime,
@@ -27,6 +26,7 @@ from millstream.plan.nodes import (
     WithColumns,
     walk,
 )
+from millstream.plan.result_types import NUMBERS, base_type
 from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
 
@@ -124,7 +124,7 @@ def keys(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Keys:
 def rekeyed(keys: Keys, node: Node) -> Keys:
     """The keys over a new step, which must still have their columns."""
     with in_step(node.name):
-        return tuple((name, _again(key, node)) for name, key in keys)
+        return tuple((name, _again(name, key, node)) for name, key in keys)
 
 
 def united_settings(*settings: tuple[Keys, Windowing]) -> tuple[Keys, Windowing]:
@@ -140,19 +140,27 @@ def united_settings(*settings: tuple[Keys, Windowing]) -> tuple[Keys, Windowing]
     return next(iter(keys)), next(iter(windowings), Windowing())
 
 
-def _again(key: Expression | Callable[[Any], Any], node: Node) -> Expression | Callable[[Any], Any]:
-    if isinstance(key, Expression) and key.column is None:
-        return scalar(key.text, node.schema)
-    return key
+def _again(name: str, key: Key, node: Node) -> Key:
+    if not isinstance(key, Expression) or key.column is not None:
+        return key
+    for column in sorted(key.columns):
+        if node.schema.find(column) is None:
+            raise PlanError(
+                "MS102",
+                f"the key {name!r} reads column {column!r}, which this step drops",
+                fix=f"keep {column!r} in this step, or say key_by(…) after it",
+            )
+    return scalar(key.text, node.schema)
 
 
 def _condition(given: Any, schema: Schema) -> Expression:
     condition = scalar(given, schema)
     if condition.type not in (None, "BOOLEAN"):
+        test = "<> 0" if base_type(condition.type) in NUMBERS else "IS NOT NULL"
         raise PlanError(
             "MS112",
             f"the condition {condition.text!r} is {condition.type}, not true or false",
-            fix=f"write a comparison, such as '{condition.text} IS NOT NULL'",
+            fix=f"write a comparison, such as {f'{condition.text} {test}'!r}",
         )
     return condition
 

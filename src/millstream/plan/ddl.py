@@ -68,6 +68,17 @@ def read_type(text: str) -> str:
         ) from None
 
 
+def inner_types(type: str) -> list[tuple[str, str]]:
+    """What a canonical type holds: an array's items, a map's keys and values, a struct's fields.
+
+    >>> inner_types("STRUCT<user: STRING, points: ARRAY<INT>>"), inner_types("DECIMAL(10, 2)")
+    ([('user', 'STRING'), ('points', 'ARRAY<INT>')], [])
+    """
+    parts = exp.DataType.build(type, dialect="spark").expressions
+    typed = [(part.name, part.args.get("kind") or part) for part in parts]
+    return [(n, canonical_type(t)) for n, t in typed if isinstance(t, exp.DataType)]
+
+
 class UnknownTypeError(Exception):
     """sqlglot knows the type, Spark does not."""
 

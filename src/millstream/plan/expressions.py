@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError
 from millstream.plan.schema import Schema
 
@@ -58,16 +59,22 @@ def _named(given: Any, schema: Schema) -> tuple[str | None, Expression]:
     if is_pyspark_column(given):
         return None, Expression(str(given), None, frozenset(), given)
     if not isinstance(given, str):
-        raise PlanError(
-            "MS112",
-            f"{given!r} is no expression",
-            fix="write Spark SQL text, such as 'points * 2', or a PySpark Column",
-        )
+        raise _no_expression(given)
     # sqlglot costs most of an import of millstream: only programs with expressions pay it.
     from millstream.plan.sql import read_expression
 
     name, text, type, columns = read_expression(given, schema)
     return name, Expression(text, type, columns)
+
+
+def _no_expression(given: Any) -> PlanError:
+    fix = "write Spark SQL text, such as 'points * 2', or a PySpark Column"
+    if isinstance(given, Aggregate):
+        fix = "use it in aggregate(…), after key_by(…) and window(…)"
+    elif callable(given):
+        given = f"the function {getattr(given, '__name__', given)}"
+        fix = "use flat_map(…) or map(…) for Python functions"
+    return PlanError("MS112", f"{given} is no expression", fix=fix)
 
 
 def _own_name(given: Any, expression: Expression) -> str:

@@ -56,14 +56,19 @@ def function_name(function: Callable[..., Any]) -> str:
     >>> function_name(len), function_name(lambda row: row)
     ('len', '<lambda>')
     """
-    return str(getattr(function, "__qualname__", function))
+    name = str(getattr(function, "__qualname__", function))
+    return name.rpartition("<locals>.")[2]  # where a function was made does not help to find it
 
 
 def checked_function(function: Any, shape: str) -> Callable[..., Any]:
     """A function, or the error that says that it is none."""
     if callable(function):
         return function  # type: ignore[no-any-return]
-    raise PlanError("MS113", f"{shape}() takes a function, not {function!r}", fix="give one")
+    raise PlanError(
+        "MS113",
+        f"{shape}() takes a function, not {function!r}",
+        fix="give a function, or use with_columns(…) for an expression",
+    )
 
 
 def checked_on_error(value: Any) -> OnError:

@@ -12,7 +12,7 @@ from millstream.model.windowing import Windowing
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.expressions import Expression, scalar
-from millstream.plan.functions import key_type
+from millstream.plan.functions import function_name, key_type
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import AggregateInputs, Grouping, Node
 from millstream.plan.result_types import result_type
@@ -54,7 +54,7 @@ def _aggregate(name: str, given: Any) -> Aggregate:
         return given
     raise PlanError(
         "MS113",
-        f"{name}={given!r} is no aggregate",
+        f"{name}={function_name(given) if callable(given) else repr(given)} is no aggregate",
         fix=f"write {name}=ms.sum('points'), say",
     )
 
@@ -90,9 +90,7 @@ def _fields(
     fields = [
         *(Field(n, k.type if isinstance(k, Expression) else key_type(k)) for n, k in keys),
         *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
-        WINDOW,
-        PANE,
-        *([KIND] if windowing.refine is retracting else []),
     ]
-    check_column_names([field.name for field in fields])
-    return tuple(fields)
+    own = [WINDOW, PANE, *([KIND] if windowing.refine is retracting else [])]
+    check_column_names([field.name for field in fields], own=[field.name for field in own])
+    return (*fields, *own)

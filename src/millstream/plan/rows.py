@@ -9,6 +9,7 @@ from typing import Any
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
+from millstream.plan.values import MisfitError, as_mapping, keeping, python_values
 
 
 def row_of(value: Any, schema: Schema, *, what: str, step: str | None = None) -> dict[str, Any]:
@@ -17,19 +18,17 @@ def row_of(value: Any, schema: Schema, *, what: str, step: str | None = None) ->
     >>> row_of(("ann", 3), Schema.of("user string, points int"), what="row 0")
     {'user': 'ann', 'points': 3}
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = dataclasses.asdict(value)
-    if isinstance(value, Mapping):
-        return _from_mapping(value, schema, what, step)
-    if isinstance(value, tuple | list) and len(value) == len(schema.fields):
-        return dict(zip(schema.names, value, strict=True))
-    size = f" of {len(value)} values" if isinstance(value, tuple | list) else ""
-    raise RunError(
-        "MS202",
-        f"{what} is {value!r}{size}, which is no row of the schema {schema}",
-        fix=f"give a dict, a dataclass instance, or a tuple of {len(schema.fields)} values",
-        step=step,
-    )
+    given = value if isinstance(value, tuple) else as_mapping(value)
+    if isinstance(given, Mapping):
+        values = _by_name(given, schema, what, step)
+    elif isinstance(given, tuple | list) and len(given) == len(schema.fields):
+        values = list(given)
+    else:
+        raise _no_row(value, schema, what, step)
+    try:
+        return {f.name: keeping(f.type)(each) for f, each in zip(schema, values, strict=True)}
+    except MisfitError:
+        raise _misfit(values, schema, what, step) from None
 
 
 def rows_of(values: Iterable[Any], schema: Any, step: str) -> tuple[Schema, tuple[Any, ...]]:
@@ -52,9 +51,7 @@ def _schema_of(rows: list[Any]) -> Any:
     )
 
 
-def _from_mapping(
-    value: Mapping[str, Any], schema: Schema, what: str, step: str | None
-) -> dict[str, Any]:
+def _by_name(value: Mapping[str, Any], schema: Schema, what: str, step: str | None) -> list[Any]:
     unknown = [name for name in value if name not in schema.names]
     missing = [name for name in schema.names if name not in value]
     if unknown or missing:
@@ -68,4 +65,38 @@ def _from_mapping(
             "with None where there is no value",
             step=step,
         )
-    return {name: value[name] for name in schema.names}
+    return [value[name] for name in schema.names]
+
+
+def _misfit(values: list[Any], schema: Schema, what: str, step: str | None) -> RunError:
+    field, value = next((f, v) for f, v in zip(schema, values, strict=True) if not _fits(v, f.type))
+    type = str(field.type)
+    return RunError(
+        "MS202",
+        f"{what} has {value!r} in column {field.name!r}, which does not fit {type}",
+        fix=f"give {python_values(type)}, or None, or another type in the schema",
+        step=step,
+    )
+
+
+def _fits(value: Any, type: str | None) -> bool:
+    try:
+        keeping(type)(value)
+    except MisfitError:
+        return False
+    return True
+
+
+def _no_row(value: Any, schema: Schema, what: str, step: str | None) -> RunError:
+    given = isinstance(value, tuple | list)
+    return RunError(
+        "MS202",
+        f"{what} is {value!r}{f', {_values(len(value))}' if given else ''}, which is no row of "
+        f"the schema {schema}",
+        fix=f"give a dict, a dataclass instance, or a tuple of {_values(len(schema.fields))}",
+        step=step,
+    )
+
+
+def _values(n: int) -> str:
+    return "1 value" if n == 1 else f"{n} values"

@@ -51,6 +51,8 @@ def _compile(node: exp.Expr, text: str) -> Compute:
             return _one_of(node, text)
         case exp.Case() | exp.If():
             return _choice(node, text)
+        case exp.Nullif():
+            return _null_if(node, text)
         case exp.Coalesce():
             return _coalesce([node.this, *node.expressions], text)
         case exp.Cast():  # Spark's CAST and TRY_CAST are both one; only the latter is safe
@@ -149,6 +151,11 @@ def _choice(node: exp.Expr, text: str) -> Compute:
     return compute
 
 
+def _null_if(node: exp.Nullif, text: str) -> Compute:
+    value, unwanted = _compile(node.this, text), _compile(node.expression, text)
+    return lambda row: None if equal(value(row), unwanted(row)) else value(row)
+
+
 def _coalesce(options: list[exp.Expr], text: str) -> Compute:
     computes = [_compile(option, text) for option in options]
     return lambda row: next((v for c in computes if (v := c(row)) is not None), None)
@@ -182,6 +189,6 @@ def _unknown(node: exp.Expr, text: str) -> RunError:
     name = node.sql(dialect="spark")
     return RunError(
         "MS203",
-        f"the reference cannot compute {name!r} of {text!r}",
-        fix="run it on Spark, or compute the column in a map() function",
+        f"the reference cannot compute {name}{'' if name == text else f', a part of {text}'}",
+        fix="compute the column in a map() function",
     )

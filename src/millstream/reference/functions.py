@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from millstream.model.errors import RunError
+from millstream.model.errors import MillstreamError, RunError
+from millstream.plan.functions import function_name
 from millstream.plan.nodes import Function
 from millstream.plan.rows import row_of
 from millstream.reference.rows import Row
@@ -27,12 +28,19 @@ def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
 
 def _call_on_row(node: Function, values: dict[str, Any]) -> list[dict[str, Any]]:
     made = node.function(dict(values))
-    many = made if node.shape == "flat_map" else [made]
-    return [_row(node, one) for one in many]
+    return _rows(node, made if node.shape == "flat_map" else [made])
 
 
-def _row(node: Function, made: Any) -> dict[str, Any]:
-    return row_of(made, node.schema, what="its result", step=node.name)
+def _rows(node: Function, made: Any) -> list[dict[str, Any]]:
+    what = f"the result of {function_name(node.function)}"
+    if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
+        raise RunError(
+            "MS202",
+            f"{what} is {made!r}, not several rows",
+            fix=f"{node.shape}(…) takes a function that gives a list of rows, or yields them",
+            step=node.name,
+        )
+    return [row_of(row, node.schema, what=what, step=node.name) for row in made]
 
 
 def _apply_to_batch(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
@@ -50,7 +58,7 @@ def _apply_to_batch(node: Function, rows: list[Row], reject: Reject) -> list[Row
 
 def _call_on_batch(node: Function, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
     made = node.function([dict(values) for values in batch])
-    return [_row(node, one) for one in made]
+    return _rows(node, made)
 
 
 def _guarded(
@@ -63,20 +71,23 @@ def _guarded(
         return call(node, record)
     except Exception as error:  # whatever a user's function raises
         if node.on_error == "reject":
-            reject(f"{type(error).__name__}: {error}", record)
+            reject(_reason(error), record)
+        elif node.on_error == "fail" and isinstance(error, RunError):
+            raise
         elif node.on_error == "fail":
-            raise failure(node.name, node.function, record, error) from error
+            fix = 'mend it, or write on_error="reject" to send such records to .rejected'
+            name = function_name(node.function)
+            raise failure(node.name, name, f"the record {record!r}", error, fix) from error
         return []
 
 
-def failure(step: str, function: Any, record: Any, error: Exception) -> RunError:
-    """The error that names the step, the function and the record."""
-    name = getattr(function, "__qualname__", str(function))
-    if isinstance(error, RunError):
-        return error
-    return RunError(
-        "MS201",
-        f"{name} failed on the record {record!r}: {type(error).__name__}: {error}",
-        fix='mend it, or write on_error="reject" to send such records to .rejected',
-        step=step,
-    )
+def failure(step: str | None, what: str, on: str, error: Exception, fix: str) -> RunError:
+    """The error that names the step, what failed in it, and the record."""
+    return RunError("MS201", f"{what} failed on {on}: {_reason(error)}", fix=fix, step=step)
+
+
+def _reason(error: Exception) -> str:
+    """The error in a line."""
+    if isinstance(error, MillstreamError):
+        return error.what
+    return f"{type(error).__name__}: {error}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from millstream.model.aggregates import Aggregate
 from millstream.model.errors import MillstreamError, RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.refinements import retracting
 from millstream.plan import nodes
 from millstream.plan.expressions import Expression
 from millstream.plan.nodes import Node, walk
+from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Item, evaluate
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
@@ -30,8 +32,14 @@ class Interpreter:
 
     def __init__(self, *outputs: Node) -> None:
         self._order = list(walk(*outputs))
-        self._groupings = {n: _Grouping(n) for n in self._order if isinstance(n, nodes.Grouping)}
-        self._stateless = {n: _stateless(n) for n in self._order}
+        self._groupings: dict[Node, _Grouping] = {}
+        self._stateless: dict[Node, Callable[[Step], list[Row]]] = {}
+        for node in self._order:
+            with in_step(node.name):  # what the reference cannot compute is refused here
+                if isinstance(node, nodes.Grouping):
+                    self._groupings[node] = _Grouping(node)
+                else:
+                    self._stateless[node] = _stateless(node)
         self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
         self._now = 0
 
@@ -83,7 +91,8 @@ class _Grouping:
         self.node = node
         self.groups = GroupByKeyAndWindow(node.windowing, self._summarise)
         self._keys = [
-            _compiled(key) if isinstance(key, Expression) else key for _, key in node.keys
+            (name, _compiled(key) if isinstance(key, Expression) else key)
+            for name, key in node.keys
         ]
         self._aggregates = [
             (
@@ -112,13 +121,13 @@ class _Grouping:
         values = dict(row.values)
         if self._takes_retractions and "kind" in values:
             values["kind"] = "+"  # a retraction must equal the row that it takes back
-        key = tuple(_guarded(self.node, "the key", compute, values) for compute in self._keys)
+        key = tuple(_guarded(self.node, f"the key {n!r}", c, values) for n, c in self._keys)
         time = START_OF_TIME + 1 if row.time is None else row.time
         return key, Element(values, time, row.kind)
 
     def _summarise(self, elements: list[Element]) -> tuple[Any, ...]:
         return tuple(
-            evaluate(
+            self._evaluated(
                 aggregate,
                 [
                     Item(
@@ -132,6 +141,14 @@ class _Grouping:
             )
             for aggregate, of, by in self._aggregates
         )
+
+    def _evaluated(self, aggregate: Aggregate, items: list[Item]) -> Any:
+        try:
+            return evaluate(aggregate, items)
+        except Exception as error:  # whatever a function of a user's combine raises
+            values = f"the values {[item.value for item in items]!r}"
+            fix = "mend it, or leave out the values that it cannot take: filter(…) before"
+            raise failure(self.node.name, str(aggregate), values, error, fix) from error
 
 
 def _compiled(expression: Expression) -> Compute:
@@ -203,4 +220,8 @@ def _guarded(node: Node, what: str, compute: Compute, values: dict[str, Any]) ->
     try:
         return compute(values)
     except Exception as error:  # whatever a user's expression or function raises
-        raise failure(node.name, what, values, error) from error
+        fix = (
+            "write an expression that cannot fail (try_cast, nullif), or compute it in "
+            "map(…, on_error='reject')"
+        )
+        raise failure(node.name, what, f"the record {values!r}", error, fix) from error

@@ -39,8 +39,8 @@ def assign(window: Window, time: int) -> list[Interval]:
             return [Interval(start, start + size) for start in reversed(starts)]
         case Session(gap, _):
             return [Interval(time, time + gap)]
-        case Calendar(unit, timezone):
-            return [_calendar_interval(unit, timezone, time)]
+        case Calendar():
+            return [calendar_interval(window, time)]
     raise AssertionError(window)
 
 
@@ -68,8 +68,9 @@ def expiry(interval: Interval, allowed_lateness: int) -> int:
     return min(interval.end + allowed_lateness, END_OF_TIME)
 
 
-def _calendar_interval(unit: CalendarUnit, timezone: str, time: int) -> Interval:
-    zone = ZoneInfo(timezone)
+def calendar_interval(window: Calendar, time: int) -> Interval:
+    """The day, week, month or year of the wall calendar that holds ``time``."""
+    unit, zone = window.unit, ZoneInfo(window.timezone)
     day = (_EPOCH + time * _MICROSECOND).astimezone(zone).date()
     first = _first_day(unit, day)
     return Interval(_midnight(first, zone), _midnight(_next_first_day(unit, first), zone))

@@ -60,7 +60,7 @@ AGGREGATES = {
 }
 
 
-def read_call(text: str, names: dict[str, Any]) -> Any:
+def read_call(text: Any, names: dict[str, Any]) -> Any:
     """The value that ``text`` stands for, given the names it may use.
 
     A bare name that is not known is text: ``sum(value)`` is ``sum('value')``.
@@ -68,6 +68,8 @@ def read_call(text: str, names: dict[str, Any]) -> Any:
     >>> read_call("at_watermark(early=after_count(2))", TRIGGERS)
     at_watermark(early=after_count(2))
     """
+    if not isinstance(text, str):
+        raise _unreadable(text, "it is no text")
     try:
         return _value(ast.parse(text, mode="eval").body, names)
     except SyntaxError:
@@ -84,8 +86,10 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             return value
         case ast.UnaryOp(ast.USub(), ast.Constant(value)) if isinstance(value, int | float):
             return -value
+        case ast.Name(name) if name in names:
+            raise _unreadable(name, "it is not called")
         case ast.Name(name):
-            return names.get(name, name)
+            return name
         case ast.Call(function, arguments, keywords):
             positional = [_value(argument, names) for argument in arguments]
             named = {str(k.arg): _value(k.value, names) for k in keywords}
@@ -108,9 +112,9 @@ def _callee(node: ast.expr, names: dict[str, Any]) -> Any:
     raise _unreadable(ast.unparse(node), "this cannot be called")
 
 
-def _unreadable(text: str, why: str) -> TestingError:
+def _unreadable(text: Any, why: str) -> TestingError:
     return TestingError(
         "MS301",
         f"{text!r} cannot be read: {why}",
-        fix="write it as in a program, such as at_watermark(early=after_count(2))",
+        fix="write a call as in a program, such as fixed('2m') or at_watermark()",
     )

@@ -39,6 +39,12 @@ ENGINES: dict[str, Engine] = {"reference": replay_on_reference}
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:
     """Runs the steps on the engine of that name."""
     check_closes_no_open_window(windowing)
+    if not (summary is None or isinstance(summary, Aggregate) or callable(summary)):
+        raise PlanError(
+            "MS113",
+            f"aggregate={summary!r} is no aggregate and no function",
+            fix="give ms.sum('value'), say, or a function of a list of values",
+        )
     return Panes(*ENGINES[checked_engine(engine)](windowing, steps, summary))
 
 

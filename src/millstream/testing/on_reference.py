@@ -10,12 +10,18 @@ from millstream.model.instants import seconds
 from millstream.model.panes import LateElement, Pane
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
+from millstream.plan.expressions import scalar
+from millstream.plan.schema import Field, Schema
 from millstream.reference.aggregates import Item, evaluate
 from millstream.reference.elements import Element, Emission, Late
-from millstream.reference.expressions import compiled
+from millstream.reference.expressions import Compute, compiled
+from millstream.reference.functions import failure
 from millstream.reference.grouping import GroupByKeyAndWindow
 from millstream.reference.ordering import ordering
 from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
+
+_VALUE = Schema((Field("value", None),))
+"""What an aggregate sees of an element; of what type it is, the steps say."""
 
 
 def replay_on_reference(
@@ -87,11 +93,20 @@ def _sorted_values(elements: list[Element]) -> list[Any]:
 
 
 def _aggregating(aggregate: Aggregate) -> Callable[[list[Element]], Any]:
-    of = compiled(aggregate.of or "value")
-    by = compiled(aggregate.by) if isinstance(aggregate, Top) else lambda row: None
+    of = _compute(aggregate.of or "value")
+    by = _compute(aggregate.by) if isinstance(aggregate, Top) else lambda row: None
 
     def summarise(elements: list[Element]) -> Any:
         rows = [({"value": e.value}, e) for e in elements]
-        return evaluate(aggregate, [Item(of(row), e.time, e.kind, by(row)) for row, e in rows])
+        try:
+            return evaluate(aggregate, [Item(of(row), e.time, e.kind, by(row)) for row, e in rows])
+        except Exception as error:
+            values = f"the values {[e.value for e in elements]!r}"
+            fix = "give elements whose values it can take"
+            raise failure(None, str(aggregate), values, error, fix) from error
 
     return summarise
+
+
+def _compute(expression: Any) -> Compute:
+    return compiled(scalar(expression, _VALUE).text)

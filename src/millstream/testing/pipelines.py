@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 from millstream.model.panes import LateElement, Pane
+from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Grouping, Node, Source, walk
+from millstream.plan.rows import row_of
+from millstream.plan.schema import Schema
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.interpreter import Step as Made
 from millstream.testing.on_reference import late_of, pane_of
@@ -21,6 +24,7 @@ def replay_stream(node: Node, steps: Sequence[Step]) -> tuple[list[Pane], list[L
     A pane's key is the value of the one key column, a tuple of several, None without any;
     its values are the one aggregate's, or a dict of several.
     """
+    (node,) = with_distinct_names(node)
     if not isinstance(node, Grouping):
         raise PlanError(
             "MS117",
@@ -28,20 +32,21 @@ def replay_stream(node: Node, steps: Sequence[Step]) -> tuple[list[Pane], list[L
             fix="replay the stream that aggregate() or group() returned",
         )
     interpreter = Interpreter(node)
-    sources = [each.name for each in walk(node) if isinstance(each, Source)]
+    sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes: list[Pane] = []
     late: list[LateElement] = []
     for i, step in enumerate(steps):
-        made = _take(interpreter, step, sources)
+        made = _take(interpreter, step, i, sources)
         panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
         late += _late(made, i)
     return panes, late
 
 
-def _take(interpreter: Interpreter, step: Step, sources: list[str]) -> Made:
+def _take(interpreter: Interpreter, step: Step, i: int, sources: dict[str, Schema]) -> Made:
     match step:
         case Elements():
-            return interpreter.step(rows={_source_of(step, sources): step.rows()})
+            source = _source_of(step, sources)
+            return interpreter.step(rows={source: _rows(step, i, source, sources[source])})
         case Watermark(source=None):
             return interpreter.step(watermarks=dict.fromkeys(sources, step.us))
         case Watermark():
@@ -50,16 +55,25 @@ def _take(interpreter: Interpreter, step: Step, sources: list[str]) -> Made:
             return interpreter.step(now=step.us)
 
 
-def _source_of(step: Elements | Watermark, sources: list[str]) -> str:
-    if step.source is None and len(sources) == 1:
-        return sources[0]
-    if step.source in sources:
+def _rows(step: Elements, i: int, source: str, schema: Schema) -> list[dict[str, Any]]:
+    return [
+        row_of(item, schema, what=f"element {n} of steps[{i}]", step=source)
+        for n, item in enumerate(step.items)
+    ]
+
+
+def _source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
+    names = list(sources)
+    if step.source is None and len(names) == 1:
+        return names[0]
+    if step.source in names:
         return step.source
-    raise TestingError(
-        "MS301",
-        f"{step!r} is for no source of the pipeline",
-        fix=f"name one with source=…: {did_you_mean(str(step.source), sources)}",
-    )
+    if step.source is None:
+        choices = " or ".join(f"source={name!r}" for name in names)
+        what, fix = "says no source, and the pipeline has several", f"name one: {choices}"
+    else:
+        what, fix = "is for no source of the pipeline", did_you_mean(step.source, names)
+    raise TestingError("MS301", f"{step!r} {what}", fix=fix)
 
 
 def _simplified(pane: Pane, node: Grouping) -> Pane:

@@ -82,6 +82,12 @@ last=False, kind='+', step=0)
         checked_engine(engine)
         return Panes(*replay_stream(what.node, _given(steps)))
     if what is not None:
+        if not isinstance(what, str | Path):
+            raise TestingError(
+                "MS301",
+                f"replay() takes a stream or the path of a transcript, not {what!r}",
+                fix="give the stream that aggregate() or group() returned",
+            )
         _refuse(
             "a transcript", {"window": window, "aggregate": aggregate, "steps": steps} | settings
         )
@@ -98,7 +104,7 @@ def _refuse(what: str, given: Mapping[str, Any]) -> None:
             raise TestingError(
                 "MS301",
                 f"replay() of {what} takes no {argument}=",
-                fix=f"leave {argument}= out: {what} says it all",
+                fix=f"leave {argument}= out",
             )
 
 
@@ -114,9 +120,12 @@ def _only(transcripts: list[Transcript], name: str | None, file: str) -> Transcr
     chosen = [t for t in transcripts if name is None or t.name == name]
     if len(chosen) == 1:
         return chosen[0]
-    raise TestingError(
-        "MS301",
-        f"{file} has {len(transcripts)} transcripts"
-        + ("" if name is None else f", none of them called {name!r}"),
-        fix=f"name one with name=…: {did_you_mean(name or '', [t.name for t in transcripts])}",
-    )
+    names = [transcript.name for transcript in transcripts]
+    if not names:
+        what, fix = "no transcripts", "write one, as docs/transcripts.md shows"
+    elif name is None:
+        what = f"{len(names)} transcripts"
+        fix = f"name one: {' or '.join(f'name={each!r}' for each in names)}"
+    else:
+        what, fix = f"{len(chosen) or 'no'} transcripts called {name!r}", did_you_mean(name, names)
+    raise TestingError("MS301", f"{file} has {what}", fix=fix)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from millstream.model.errors import PlanError, TestingError
+from millstream.model.errors import TestingError
 from millstream.model.instants import END_OF_TIME, Instant, instant, seconds
 
 
@@ -15,7 +15,7 @@ class Elements:
     """One bundle: elements that arrive together, each ``(key, value, event time)``.
 
     Triggers are asked once, after the whole bundle is in. For a pipeline of its own,
-    ``replay(stream, …)``, the elements are rows (dicts) of the source; ``source`` names it.
+    ``replay(stream, …)``, the elements are rows of the source, such as dicts; ``source`` names it.
 
     >>> Elements([("k", 1, 3.0), ("k", 2, 7.5)])
     Elements([('k', 1, 3.0), ('k', 2, 7.5)])
@@ -36,15 +36,6 @@ class Elements:
         """The elements as key, value and event time in microseconds."""
         return [_triple(item) for item in self.items]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The elements as rows of a source."""
-        for item in self.items:
-            if not isinstance(item, Mapping):
-                raise TestingError(
-                    "MS301", f"{item!r} is no row", fix="give dicts of column name to value"
-                )
-        return [dict(item) for item in self.items]
-
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
@@ -60,7 +51,7 @@ class Watermark:
 
     def __post_init__(self) -> None:
         end = isinstance(self.time, float) and self.time == seconds(END_OF_TIME)
-        us = END_OF_TIME if end else _time(self.time, "watermark")
+        us = END_OF_TIME if end else instant(self.time, what="watermark")
         object.__setattr__(self, "us", us)
 
     @classmethod
@@ -87,7 +78,7 @@ class ProcessingTime:
     us: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "us", _time(self.time, "processing time"))
+        object.__setattr__(self, "us", instant(self.time, what="processing time"))
 
     def __repr__(self) -> str:
         return f"ProcessingTime({seconds(self.us)})"
@@ -103,7 +94,7 @@ def checked_steps(steps: Iterable[Any]) -> list[Step]:
         if not isinstance(step, Step):
             raise TestingError(
                 "MS301",
-                f"step {i} is {step!r}",
+                f"step {i} is {step!r}, which is no step",
                 fix="give Elements([…]), Watermark(…) or ProcessingTime(…)",
             )
     return checked
@@ -116,11 +107,4 @@ def _triple(item: Any) -> tuple[Any, Any, int]:
         raise TestingError(
             "MS301", f"{item!r} is no element", fix="write (key, value, event time)"
         ) from None
-    return key, value, _time(time, "event time")
-
-
-def _time(value: Instant, what: str) -> int:
-    try:
-        return instant(value, what=what)
-    except PlanError as error:
-        raise TestingError("MS301", error.what, fix=error.fix) from None
+    return key, value, instant(time, what="event time")

@@ -7,7 +7,9 @@ described in ``docs/transcripts.md``.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -51,14 +53,22 @@ class Transcript:
         if got != wanted or late != expected_late:
             raise TestingError(
                 "MS302",
-                f"transcript {self.name!r} on {engine}:\n"
+                f"transcript {self.name!r} on {engine} (- expected, + came):\n"
                 + "\n".join(_difference(wanted + expected_late, got + late)),
                 fix="find out which of the two the model says is right",
             )
 
 
 def load(path: str | Path) -> list[Transcript]:
-    """The transcripts of a YAML file, one for each of its documents."""
+    """The transcripts of a YAML file, one for each of its documents.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "one.yaml")
+    ...     _ = file.write_text("{name: Nothing, window: fixed(10), steps: [watermark: end]}")
+    ...     [transcript.name for transcript in load(file)]
+    ['Nothing']
+    """
     file = Path(path)
     try:
         documents = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
@@ -66,7 +76,7 @@ def load(path: str | Path) -> list[Transcript]:
         raise TestingError(
             "MS301", f"{file} cannot be opened: {error.strerror}", fix="check the path"
         ) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise TestingError("MS301", f"{file} is no YAML: {error}", fix="mend the YAML") from None
     return [_transcript(document, file) for document in documents if document is not None]
 
@@ -77,66 +87,95 @@ _SETTINGS = (
 )
 _FIELDS = ("name", "source", *_SETTINGS, "aggregate", "steps")
 _KINDS_OF_STEP = ("elements", "watermark", "clock")
+_TIME_OF_DAY = re.compile(r"(-?)(\d+):(\d+):(\d+(?:\.\d*)?)")
 
 
 def _transcript(document: Any, file: Path) -> Transcript:
-    where = f"{file.name}: {document.get('name', '?') if isinstance(document, dict) else document}"
-    _check_fields(document, _FIELDS, where, required=("name", "window", "steps"))
+    where = f"{file.name}: {document.get('name', '?') if isinstance(document, dict) else '?'}"
+    with _reading(where):
+        _check_fields("the transcript", document, _FIELDS, required=("name", "window", "steps"))
+        windowing = _windowing(document)
+        aggregate = _aggregate(document.get("aggregate"))
+        written = _list("steps", document["steps"])
+    steps, panes, late = _script(written, where)
+    return Transcript(
+        name=str(document["name"]),
+        source=document.get("source", ""),
+        windowing=windowing,
+        aggregate=aggregate,
+        steps=tuple(steps),
+        panes=tuple(panes),
+        late=tuple(late),
+    )
+
+
+@contextmanager
+def _reading(where: str) -> Iterator[None]:
+    """What cannot be read inside is refused with its place, in the language of transcripts."""
     try:
-        steps, panes, late = _script(document["steps"], where)
-        aggregate = document.get("aggregate")
-        return Transcript(
-            name=document["name"],
-            source=document.get("source", ""),
-            windowing=_windowing(document),
-            aggregate=None if aggregate is None else read_call(aggregate, AGGREGATES),
-            steps=tuple(steps),
-            panes=tuple(panes),
-            late=tuple(late),
-        )
-    except PlanError as error:
-        raise TestingError("MS301", f"{where}: {error.what}", fix=error.fix) from error
+        yield
+    except (PlanError, TestingError) as error:
+        fix = re.sub(r"\bms\.", "", error.fix)
+        raise TestingError("MS301", f"{where}: {error.what}", fix=fix) from None
 
 
 def _windowing(document: Mapping[str, Any]) -> Windowing:
     settings = {name: document[name] for name in _SETTINGS if name in document}
-    settings["window"] = read_call(document["window"], WINDOWS)
+    with _reading("window"):
+        settings["window"] = read_call(document["window"], WINDOWS)
     if "trigger" in settings:
-        settings["trigger"] = read_call(document["trigger"], TRIGGERS)
+        with _reading("trigger"):
+            settings["trigger"] = read_call(document["trigger"], TRIGGERS)
     if "refine" in settings:
-        settings["refine"] = REFINEMENTS.get(document["refine"], document["refine"])
+        settings["refine"] = REFINEMENTS.get(str(document["refine"]), document["refine"])
     return checked_windowing(**settings)
 
 
-def _script(written: Iterable[Any], where: str) -> tuple[list[Step], list[Pane], list[LateElement]]:
+def _aggregate(written: Any) -> Aggregate | None:
+    if written is None:
+        return None
+    with _reading("aggregate"):
+        aggregate = read_call(written, AGGREGATES)
+        if isinstance(aggregate, Aggregate):
+            return aggregate
+        raise TestingError("MS301", f"{written!r} is none", fix="write sum(value), say")
+
+
+def _script(written: list[Any], where: str) -> tuple[list[Step], list[Pane], list[LateElement]]:
     steps: list[Step] = []
     panes: list[Pane] = []
     late: list[LateElement] = []
     for i, step in enumerate(written):
-        _check_fields(step, (*_KINDS_OF_STEP, "panes", "late"), f"{where}, step {i}")
-        steps.append(_step(step, f"{where}, step {i}"))
-        panes += [_pane(pane, i, f"{where}, step {i}") for pane in step.get("panes") or ()]
-        late += [_late(one, i, f"{where}, step {i}") for one in step.get("late") or ()]
+        with _reading(f"{where}, step {i}"):
+            _check_fields("the step", step, (*_KINDS_OF_STEP, "panes", "late"))
+            steps.append(_step(step))
+            panes += [_pane(pane, i) for pane in _list("panes", step.get("panes") or [])]
+            late += [_late(one, i) for one in _list("late", step.get("late") or [])]
     return steps, panes, late
 
 
-def _step(written: Mapping[str, Any], where: str) -> Step:
+def _step(written: Mapping[str, Any]) -> Step:
     kinds = [kind for kind in _KINDS_OF_STEP if kind in written]
     if len(kinds) != 1:
-        raise TestingError(
-            "MS301", f"{where} is {kinds or 'nothing'}", fix=f"give one of {_KINDS_OF_STEP}"
-        )
+        has = f"has both {kinds[0]!r} and {kinds[1]!r}" if kinds else "does not say what happens"
+        fix = f"give one of {', '.join(_KINDS_OF_STEP)}"
+        raise TestingError("MS301", f"the step {has}", fix=fix)
     value = written[kinds[0]]
     if kinds[0] == "elements":
-        return Elements((key, v, _time(time)) for key, v, time in value)
+        return Elements(_element(element) for element in _list("elements", value))
     if kinds[0] == "clock":
         return ProcessingTime(_time(value))
     return Watermark.end() if value == "end" else Watermark(_time(value))
 
 
-def _pane(written: Mapping[str, Any], step: int, where: str) -> Pane:
+def _element(written: Any) -> tuple[Any, Any, float]:
+    key, value, time = _parts("the element", written, ("key", "value", "event time"))
+    return key, value, _time(time)
+
+
+def _pane(written: Any, step: int) -> Pane:
     fields = ("key", "window", "values", "timing", "index", "first", "last", "kind", "timestamp")
-    _check_fields(written, fields, where, required=("window", "values", "timing", "index"))
+    _check_fields("the pane", written, fields, required=("window", "values", "timing", "index"))
     index = written["index"]
     return Pane(
         key=written.get("key", "k"),
@@ -152,9 +191,9 @@ def _pane(written: Mapping[str, Any], step: int, where: str) -> Pane:
     )
 
 
-def _late(written: Mapping[str, Any], step: int, where: str) -> LateElement:
+def _late(written: Any, step: int) -> LateElement:
     fields = ("key", "value", "time", "window", "reason")
-    _check_fields(written, fields, where, required=("value", "time", "reason"))
+    _check_fields("the late element", written, fields, required=("value", "time", "reason"))
     return LateElement(
         key=written.get("key", "k"),
         value=written["value"],
@@ -168,7 +207,7 @@ def _late(written: Mapping[str, Any], step: int, where: str) -> LateElement:
 def _window(written: Any) -> tuple[float, float]:
     if written == "global":
         return seconds(-END_OF_TIME), seconds(END_OF_TIME)
-    start, end = written
+    start, end = _parts("the window", written, ("start", "end"))
     return _time(start), _time(end)
 
 
@@ -178,26 +217,38 @@ def _time(written: Any) -> float:
         written = datetime(written.year, written.month, written.day, tzinfo=UTC)
     if isinstance(written, datetime) and written.tzinfo is None:
         written = written.replace(tzinfo=UTC)  # YAML: a timestamp without a zone is in UTC
-    if isinstance(written, str) and written.count(":") == 2 and "-" not in written.lstrip("-"):
-        sign = -1 if written.startswith("-") else 1
-        hours, minutes, rest = written.lstrip("-").split(":")
-        return sign * (int(hours) * 3600 + int(minutes) * 60 + float(rest))
+    if isinstance(written, str) and (of_day := _TIME_OF_DAY.fullmatch(written)):
+        sign, hours, minutes, rest = of_day.groups()
+        return float(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60 + float(rest))
     return seconds(instant(written))
 
 
 def _check_fields(
-    written: Any, known: tuple[str, ...], where: str, required: tuple[str, ...] = ()
+    what: str, written: Any, known: tuple[str, ...], required: tuple[str, ...] = ()
 ) -> None:
     if not isinstance(written, dict):
-        raise TestingError("MS301", f"{where} is no mapping", fix=f"write {', '.join(known)}")
+        fix = f"write its fields: {', '.join(required or known)}"
+        raise TestingError("MS301", f"{what} is {written!r}, not a mapping", fix=fix)
     for field in written:
         if field not in known:
-            raise TestingError(
-                "MS301", f"{where} has an unknown field {field!r}", fix=did_you_mean(field, known)
-            )
+            fix = did_you_mean(str(field), known)
+            raise TestingError("MS301", f"{what} has an unknown field {field!r}", fix=fix)
     for field in required:
         if field not in written:
-            raise TestingError("MS301", f"{where} has no {field!r}", fix=f"add {field}:")
+            raise TestingError("MS301", f"{what} has no {field!r}", fix=f"add {field}:")
+
+
+def _list(what: str, written: Any) -> list[Any]:
+    if isinstance(written, list):
+        return written
+    raise TestingError("MS301", f"{what}: {written!r} is no list", fix=f"write {what}: […]")
+
+
+def _parts(what: str, written: Any, names: tuple[str, ...]) -> list[Any]:
+    if isinstance(written, list) and len(written) == len(names):
+        return written
+    shape = f"[{', '.join(names)}]"
+    raise TestingError("MS301", f"{what} is {written!r}, not {shape}", fix=f"write {shape}")
 
 
 def _plain(value: Any) -> Any:

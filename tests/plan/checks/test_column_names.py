@@ -14,7 +14,7 @@ def test_an_aggregate_may_not_be_called_like_a_key() -> None:
         ROWS.key_by("team").aggregate(Team=ms.count())
     assert (caught.value.code, caught.value.step) == ("MS108", "aggregate-1")
     assert caught.value.what == "two columns of the result are called 'Team'"
-    assert caught.value.fix == "give yours another name, such as Team_2='…'"
+    assert caught.value.fix == "give yours another name, such as Team_2=…"
 
 
 @pytest.mark.parametrize("name", ["window", "pane", "Window"])
@@ -38,3 +38,10 @@ def test_keys_have_names_of_their_own() -> None:
 def test_selected_columns_have_names_of_their_own() -> None:
     with pytest.raises(ms.PlanError, match="MS108 in step 'select-1'"):
         ROWS.select("team", "points AS TEAM")
+
+
+def test_columns_of_a_grouping_are_not_blamed_where_there_is_none() -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        ROWS.select("team AS window", "points AS window")
+    assert caught.value.what == "two columns of the result are called 'window'"
+    assert caught.value.fix == "give yours another name, such as window_2=…"

@@ -42,7 +42,9 @@ def test_sessions_are_not_carried_on_to_the_next_grouping() -> None:
     with pytest.raises(ms.PlanError) as caught:
         lengths.aggregate(longest=ms.max("n"))
     assert (caught.value.code, caught.value.step) == ("MS107", "aggregate-1")
-    assert caught.value.what == "the sessions of 'visits' are closed, and cannot be carried on here"
+    assert caught.value.what == (
+        "this grouping over the sessions of 'visits' says no window of its own"
+    )
     assert caught.value.fix == (
         "say where again: .window(ms.session('30m')), or .window(ms.global_window()) "
         "for all of time"

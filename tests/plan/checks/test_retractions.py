@@ -14,8 +14,8 @@ def test_a_discarding_maximum_over_retractions_is_refused() -> None:
     with pytest.raises(ms.PlanError) as caught:
         RETRACTING.aggregate(best=ms.max("total"))
     assert str(caught.value) == (
-        "MS110 in step 'aggregate-1': 'totals' takes results back, but under discarding "
-        "best = max(total) cannot\n"
+        "MS110 in step 'aggregate-1': 'totals' takes results back, but best = max(total) is "
+        "discarding (the default) and has forgotten what it would have to undo\n"
         "  What to do: write .refine(ms.accumulating) or .refine(ms.retracting) "
         "before aggregate(…)\n"
         "  More: docs/errors/MS110.md"

@@ -6,6 +6,7 @@ import pytest
 
 import millstream as ms
 from millstream.stream import Stream
+from millstream.testing import replay
 
 ROWS = ms.from_rows([], schema="k string, at timestamp", event_time="at").window(ms.fixed("1m"))
 
@@ -57,7 +58,8 @@ def test_with_lateness_a_trigger_that_finishes_at_the_end_is_refused() -> None:
     error = refusal(ms.at_watermark(early=ms.after_count(7)), LATE)
     assert str(error) == (
         "MS104 in step 'aggregate-1': ms.at_watermark(early=ms.after_count(7)) finishes at the "
-        "window's end, 1h before late data stops: what comes after that would be lost\n"
+        "window's end, 1h before late data stops: what comes after that would go to .late, "
+        "uncounted\n"
         "  What to do: write .trigger(ms.at_watermark(early=ms.after_count(7), "
         "late=ms.after_count(1))), or, if losing data is meant, "
         ".trigger(ms.at_watermark(early=ms.after_count(7)), allow_data_loss=True)\n"
@@ -93,6 +95,16 @@ def test_the_suggestion_can_be_pasted_and_works(trigger: object) -> None:
     fix = refusal(trigger).fix
     suggested = fix.removeprefix("write .trigger(").split("), or, if")[0]
     ROWS.trigger(eval(suggested)).aggregate(n=ms.count())
+
+
+def test_a_replay_has_arguments_where_a_program_has_a_method() -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        replay(window=ms.fixed(10), trigger=ms.after_count(2), steps=[])
+    assert (caught.value.code, caught.value.step) == ("MS104", None)
+    assert caught.value.fix == (
+        "write trigger=ms.repeatedly(ms.after_count(2)), or, if losing data is meant, "
+        "add allow_data_loss=True"
+    )
 
 
 def test_losing_data_can_be_meant() -> None:

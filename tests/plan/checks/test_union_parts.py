@@ -17,29 +17,52 @@ def refusal(schema: str) -> ms.PlanError:
     return caught.value
 
 
+def difference(left: str, right: str) -> str:
+    return f"the first stream ('left') has {left} where the second stream ('right') has {right}"
+
+
 def test_the_first_difference_is_told() -> None:
-    assert refusal("a int, c string").what == "'left' has b STRING where 'right' has c STRING"
-    assert refusal("a int").what == "'left' has b STRING where 'right' has no more columns"
-    assert refusal("a int, b string, c int").what == (
-        "'left' has no more columns where 'right' has c INT"
-    )
+    assert refusal("a int, c string").what == difference("b STRING", "c STRING")
+    assert refusal("a int").what == difference("b STRING", "no more columns")
+    assert refusal("a int, b string, c int").what == difference("no more columns", "c INT")
 
 
-def test_another_order_is_another_schema() -> None:
-    error = refusal("b string, a int")
-    assert error.what.endswith("(the same columns in another order)")
-    assert error.fix == "make them alike: .select('a', 'b') before the union"
+@pytest.mark.parametrize(
+    ("schema", "change", "stream"),
+    [
+        ("b string, a int", ".select('a', 'b')", "second"),
+        ("a int, c string", ".select('a', 'c AS b')", "second"),
+        ("a int, B string", ".select('a', 'B AS b')", "second"),
+        ("a int", ".with_columns(b='cast(NULL AS STRING)')", "second"),
+        ("b string", ".with_columns(a='cast(NULL AS INT)').select('a', 'b')", "second"),
+        ("a int, b string, c date", ".with_columns(c='cast(NULL AS DATE)')", "first"),
+        ("a bigint, b string", ".with_columns(a='cast(a AS BIGINT)')", "first"),
+        ("a smallint, b string", ".with_columns(a='cast(a AS INT)')", "second"),
+        ("a int, b date", ".with_columns(b='cast(b AS STRING)')", "second"),
+    ],
+)
+def test_what_to_change_on_which_stream_is_said_and_works(
+    schema: str, change: str, stream: str
+) -> None:
+    fix = refusal(schema).fix
+    assert change in fix
+    assert f"on the {stream} stream" in fix
+    other = ms.from_rows([], schema=schema, name="right")
+    streams = {"first": ROWS, "second": other}
+    streams[stream] = eval(f"stream{change}", {"stream": streams[stream]})
+    streams["first"].union(streams["second"])
 
 
-def test_another_type_is_another_schema_and_a_cast_is_suggested() -> None:
-    error = refusal("a bigint, b string")
-    assert error.what == "'left' has a INT where 'right' has a BIGINT"
-    assert error.fix.endswith("such as 'cast(a AS INT) AS a'")
+def test_only_another_order_is_called_so() -> None:
+    moved = "(the same columns in another order)"
+    assert refusal("b string, a int").what.endswith(moved)
+    for schema in ("a bigint, b string", "b int, a string", "a int, c string"):
+        assert (moved in refusal(schema).what) == (schema == "b int, a string")
 
 
-def test_the_suggestions_make_the_union_possible() -> None:
-    ROWS.union(ms.from_rows([], schema="b string, a int").select("a", "b"))
-    ROWS.union(ms.from_rows([], schema="a bigint, b string").select("cast(a AS INT) AS a", "b"))
+def test_streams_are_counted_from_the_first() -> None:
+    with pytest.raises(ms.PlanError, match=r"the first stream \('left'\) .* the 4th stream"):
+        ROWS.union(ROWS, ROWS, ROWS.select("a"))
 
 
 def test_a_type_that_is_not_known_on_one_side_is_taken_from_the_other() -> None:

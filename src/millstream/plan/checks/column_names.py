@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from millstream.model.errors import PlanError
 
-_OWN = ("window", "pane", "kind")
 
-
-def check_column_names(names: Iterable[str]) -> None:
-    """Keys, aggregates and the columns that a grouping adds may not be called alike."""
+def check_column_names(names: Iterable[str], own: Sequence[str] = ()) -> None:
+    """The names differ; ``own`` are those that the step itself adds to the user's."""
     seen: set[str] = set()
-    for name in names:
+    for name in (*names, *own):
         if name.lower() in seen:
             raise PlanError(
                 "MS108",
-                f"two columns of the result are called {name!r}{_whose(name)}",
-                fix=f"give yours another name, such as {name + '_2'}='…'",
+                f"two columns of the result are called {name!r}{_whose(name, own)}",
+                fix=f"give yours another name, such as {name}_2=…",
             )
         seen.add(name.lower())
 
 
-def _whose(name: str) -> str:
-    if name.lower() not in _OWN:
+def _whose(name: str, own: Sequence[str]) -> str:
+    if name not in own:
         return ""
     return " (a grouping puts out 'window' and 'pane', a retracting one also 'kind')"

@@ -35,7 +35,7 @@ def _check_carried_on(node: Grouping) -> None:
             window = spelled(earlier.windowing.where)
             raise PlanError(
                 "MS107",
-                f"the sessions of {earlier.name!r} are closed, and cannot be carried on here",
+                f"this grouping over the sessions of {earlier.name!r} says no window of its own",
                 fix=f"say where again: .window({window}), or .window(ms.global_window()) for all "
                 "of time",
             )

@@ -17,6 +17,7 @@ def check_retractions(node: Grouping) -> None:
     if stuck and source is not None:
         raise PlanError(
             "MS110",
-            f"{source.name!r} takes results back, but under discarding {stuck[0]} cannot",
+            f"{source.name!r} takes results back, but {stuck[0]} is discarding (the default) and "
+            "has forgotten what it would have to undo",
             fix="write .refine(ms.accumulating) or .refine(ms.retracting) before aggregate(…)",
         )

@@ -13,6 +13,12 @@ from millstream.plan.finishing import Moment, may_lose_data
 from millstream.plan.nodes import Grouping
 from millstream.plan.spelling import spelled
 
+_TOO_EARLY = "may finish before its window ends"
+_IN_A_PROGRAM = (
+    "write .trigger({safe}), or, if losing data is meant, .trigger({trigger}, allow_data_loss=True)"
+)
+_IN_A_REPLAY = "write trigger={safe}, or, if losing data is meant, add allow_data_loss=True"
+
 
 def check_trigger_safety(node: Grouping) -> None:
     """Refused unless the user says that losing data is meant."""
@@ -22,26 +28,25 @@ def check_trigger_safety(node: Grouping) -> None:
     moment = may_lose_data(windowing.when, lateness)
     if moment == Moment.AT_END:
         left = f"finishes at the window's end, {format_duration(lateness)} before late data stops"
-        _refuse(windowing, left)
+        _refuse(windowing, left, _IN_A_PROGRAM)
     elif moment is not None:
-        check_closes_no_open_window(windowing)
+        _refuse(windowing, _TOO_EARLY, _IN_A_PROGRAM)
 
 
 def check_closes_no_open_window(windowing: Windowing) -> None:
     """The part of the rule that also holds for a replay: no closing before the window's end."""
     if may_lose_data(windowing.when, allowed_lateness=0) is not None:
-        _refuse(windowing, "may finish before its window ends")
+        _refuse(windowing, _TOO_EARLY, _IN_A_REPLAY)
 
 
-def _refuse(windowing: Windowing, why: str) -> None:
+def _refuse(windowing: Windowing, why: str, fix: str) -> None:
     if windowing.allow_data_loss:
         return
-    trigger = spelled(windowing.when)
+    trigger, safe = spelled(windowing.when), spelled(_safe(windowing.when))
     raise PlanError(
         "MS104",
-        f"{trigger} {why}: what comes after that would be lost",
-        fix=f"write .trigger({spelled(_safe(windowing.when))}), or, if losing data is meant, "
-        f".trigger({trigger}, allow_data_loss=True)",
+        f"{trigger} {why}: what comes after that would go to .late, uncounted",
+        fix=fix.format(trigger=trigger, safe=safe),
     )
 
 

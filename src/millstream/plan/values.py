@@ -1,0 +1,114 @@
+"""Which Python values a Spark type holds, and how rows keep them: structs as dicts, say."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from millstream.plan.result_types import INTEGERS, base_type
+
+Keep = Callable[[Any], Any]
+"""Gives a value in the form in which rows keep it, or raises MisfitError."""
+
+_LIMITS = {n: 2 ** (b - 1) for n, b in zip(INTEGERS, (8, 16, 32, 64), strict=True)}
+_KINDS: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
+    # What to give, what that is in Python, and what Python takes for it but Spark does not.
+    **dict.fromkeys(INTEGERS, ("an int", (int,), (bool,))),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), ("a float or an int", (float, int), (bool,))),
+    "DECIMAL": ("a Decimal or an int", (Decimal, int), (bool,)),
+    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), ("a str", (str,), ())),
+    "BOOLEAN": ("True or False", (bool,), ()),
+    "BINARY": ("bytes", (bytes, bytearray), ()),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), ("a datetime", (datetime,), ())),
+    "DATE": ("a date", (date,), (datetime,)),
+    "ARRAY": ("a list whose items fit", (list, tuple, set, frozenset), ()),
+    "MAP": ("a dict whose keys and values fit", (Mapping,), ()),
+    "STRUCT": ("a dict, dataclass instance or NamedTuple whose fields fit", (Mapping,), ()),
+}
+
+
+class MisfitError(Exception):
+    """A value that the type does not hold."""
+
+
+@cache
+def keeping(type: str | None) -> Keep:
+    """What keeps the values of a Spark type; null fits all, and a type not known takes all.
+
+    >>> keeping("ARRAY<INT>")((1, None, 3))
+    [1, None, 3]
+    """
+    base = None if type is None else base_type(type)
+    if type is None or base not in _KINDS:
+        return lambda value: value
+    inside = _inside(base, type)
+    _, kinds, but = _KINDS[base]
+
+    def keep(value: Any) -> Any:
+        if value is None:
+            return None
+        value = as_mapping(value) if base == "STRUCT" else value
+        if not isinstance(value, kinds) or isinstance(value, but):
+            raise MisfitError
+        return inside(value)
+
+    return keep
+
+
+def python_values(type: str) -> str:
+    """What a user may give for a type, in the words of Python.
+
+    >>> python_values("SMALLINT"), python_values("STRING")
+    ('an int from -32768 to 32767', 'a str')
+    """
+    limit = _LIMITS.get(type)
+    return f"an int from {-limit} to {limit - 1}" if limit else _KINDS[base_type(type)][0]
+
+
+def as_mapping(value: Any) -> Any:
+    """Dataclass instances and NamedTuples as mappings of their fields; anything else as it is."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    return value
+
+
+def _inside(base: str, type: str) -> Keep:
+    """What keeps a value of the right kind: numbers in their range, what nested types hold."""
+    if base in _LIMITS:
+        return _in_range(_LIMITS[base])
+    if base not in ("ARRAY", "MAP", "STRUCT"):
+        return lambda value: value
+    from millstream.plan.ddl import inner_types
+
+    keeps = [(name, keeping(inner)) for name, inner in inner_types(type)]
+    if base == "STRUCT":
+        return _struct(dict(keeps))
+    if base == "ARRAY":
+        ((_, item),) = keeps
+        return lambda value: [item(each) for each in value]
+    (_, key), (_, of) = keeps
+    return lambda value: {key(k): of(v) for k, v in value.items()}
+
+
+def _in_range(limit: int) -> Keep:
+    def keep(value: int) -> int:
+        if not -limit <= value < limit:
+            raise MisfitError
+        return value
+
+    return keep
+
+
+def _struct(fields: dict[str, Keep]) -> Keep:
+    def keep(value: Mapping[str, Any]) -> dict[str, Any]:
+        if value.keys() != fields.keys():
+            raise MisfitError
+        return {name: of(value[name]) for name, of in fields.items()}
+
+    return keep
