@@ -1,28 +1,62 @@
-"""Jobs hand out the rows of their sinks."""
+"""Running a program to its end, and what the job then tells."""
 
 from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 import millstream as ms
-
-ROWS = ms.from_rows([(1,), (2,)], schema="n int")
-JOB = ms.pipeline(ROWS.collect("all"), ROWS.filter("n > 1").collect("big")).run("numbers")
+from millstream.model.errors import PlanError
 
 
-def test_rows_are_those_of_the_sink_that_is_named() -> None:
-    assert JOB.rows("big") == [{"n": 2}]
-    assert ROWS.collect("all").run().rows() == [{"n": 1}, {"n": 2}]
+def numbers():
+    return ms.from_rows([(1,), (2,), (3,)], schema="n int", name="numbers")
 
 
-def test_one_of_several_sinks_must_be_named() -> None:
-    with pytest.raises(ms.PlanError) as caught:
-        JOB.rows()
-    assert caught.value.what == "job 'numbers' has several sinks"
-    assert caught.value.fix == "name one: rows('all') or rows('big')"
+def test_a_job_tells_how_many_rows_each_sink_got():
+    source = numbers()
+    big, odd = source.filter("n > 2"), source.filter("n % 2 = 1")
+    job = ms.pipeline(big.collect("big"), odd.collect("odd")).run("sizes")
+    assert (
+        repr(job) == "<Job 'sizes': finished; 1 row in 'big', 2 rows in 'odd'; 0 late, 0 rejected>"
+    )
+    assert job.rows("odd") == [{"n": 1}, {"n": 3}]
 
 
-def test_an_unknown_sink_is_refused() -> None:
-    with pytest.raises(ms.PlanError, match="MS113: job 'numbers' has no sink 'bigg'") as caught:
-        JOB.rows("bigg")
-    assert caught.value.fix == "did you mean 'big'? There are: all, big"
+def test_a_job_draws_its_graph_for_a_notebook():
+    job = numbers().collect("all").run()
+    drawn = ElementTree.fromstring(job._repr_svg_())
+    assert "numbers" in "".join(drawn.itertext())
+
+
+def test_rows_of_an_unknown_sink_are_refused_with_the_known_ones():
+    source = numbers()
+    job = ms.pipeline(source.collect("a"), source.collect("b")).run("j")
+    with pytest.raises(PlanError, match=r"MS113.*several sinks") as caught:
+        job.rows()
+    assert "rows('a') or rows('b')" in caught.value.fix
+    with pytest.raises(PlanError, match=r"MS113.*no sink 'c'"):
+        job.rows("c")
+
+
+def test_an_empty_source_gives_empty_results():
+    empty = ms.from_rows([], schema="n int, at double", event_time="at")
+    job = empty.window(ms.fixed(10)).aggregate(n=ms.count()).collect().run()
+    assert job.rows() == []
+
+
+def test_settings_without_their_grouping_are_refused_at_the_sink():
+    with pytest.raises(PlanError, match=r"MS117.*key n.*") as caught:
+        numbers().key_by("n").collect()
+    assert ".aggregate(…)" in caught.value.fix
+
+
+def test_panes_of_a_pipeline_with_two_groupings_run_in_one_job():
+    rows = [("a", 1, 1.0), ("a", 2, 12.0), ("b", 5, 13.0)]
+    scores = ms.from_rows(rows, schema="key string, n int, at double", event_time="at")
+    per_key = scores.key_by("key").window(ms.fixed(10)).aggregate(n=ms.sum("n"))
+    best = per_key.window(ms.fixed(20)).aggregate(top=ms.top(1, by="n", of="key"))
+    job = ms.pipeline(per_key.collect("per key"), best.collect("best")).run()
+    assert [row["top"] for row in job.rows("best")] == [["b"]]
+    assert sorted(row["n"] for row in job.rows("per key")) == [1, 2, 5]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
+from millstream.plan.drawing import draw_plan
 from millstream.plan.nodes import Node, RowsSource, Source, walk
 from millstream.reference.interpreter import Interpreter
 
@@ -18,7 +19,8 @@ class Job:
     name: str
     late: int
     rejected: int
-    _rows: dict[str, list[dict[str, Any]]] = field(repr=False)
+    _sinks: tuple[Node, ...]
+    _rows: dict[str, list[dict[str, Any]]]
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """The rows that a sink collected; ``sink`` may be left out where there is only one.
@@ -42,8 +44,11 @@ class Job:
         return PlanError("MS113", f"job {self.name!r} has {what}", fix=fix)
 
     def __repr__(self) -> str:
-        sinks = ", ".join(f"{len(rows)} rows in {name!r}" for name, rows in self._rows.items())
+        sinks = ", ".join(f"{_count(rows)} in {name!r}" for name, rows in self._rows.items())
         return f"<Job {self.name!r}: finished; {sinks}; {self.late} late, {self.rejected} rejected>"
+
+    def _repr_svg_(self) -> str:
+        return draw_plan(*self._sinks)
 
 
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
@@ -59,10 +64,15 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
         name=name,
         late=sum(len(late) for step in steps for late in step.late_elements.values()),
         rejected=sum(len(rejected) for step in steps for rejected in step.rejected.values()),
+        _sinks=sinks,
         _rows={
             sink.name: [row.values for step in steps for row in step.rows[sink]] for sink in sinks
         },
     )
+
+
+def _count(rows: list[dict[str, Any]]) -> str:
+    return "1 row" if len(rows) == 1 else f"{len(rows)} rows"
 
 
 def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:

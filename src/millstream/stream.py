@@ -296,6 +296,13 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
         <Pipeline: 'numbers'>
         """
+        if self._settings:
+            settings = ", ".join(map(" ".join, self._settings))
+            raise PlanError(
+                "MS117",
+                f"collect() comes after settings without their grouping: {settings}",
+                fix="add .aggregate(…) or .group() before it, or leave the settings out",
+            )
         sink = automatic_name("collect", self.node) if name is None else checked_name(name)
         return Pipeline((CollectSink(sink, self.schema, self.node),))
 

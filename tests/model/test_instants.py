@@ -35,6 +35,12 @@ def test_what_is_no_instant_is_refused(written):
         instant(written)
 
 
+@pytest.mark.parametrize("written", [1e12, -1e12, 253_402_300_800])
+def test_times_outside_the_years_1_to_9999_are_refused(written):
+    with pytest.raises(PlanError, match="MS118.*outside the years 1 to 9999"):
+        instant(written)
+
+
 def test_a_datetime_without_a_zone_names_no_instant():
     with pytest.raises(PlanError, match="MS118.*no time zone"):
         instant(datetime(2024, 1, 1))

@@ -268,6 +268,23 @@ def test_rejected_records_keep_their_reason_and_the_rest_goes_on():
     assert (job.late, job.rejected) == (0, 2)
 
 
+def test_a_replay_shows_what_was_rejected_and_which_grouping_was_late():
+    counts = (
+        test_stream("n int, at double", event_time="at", name="numbers")
+        .window(ms.fixed(10))
+        .aggregate(n=ms.count())
+        .named("counts")
+    )
+    rows = [{"n": 1, "at": 3.0}, {"n": 2, "at": None}, {"n": 3, "at": 1e15}]
+    panes = replay(counts, steps=[Watermark(10), Elements(rows)])
+    assert [(late.value["n"], late.reason, late.grouping) for late in panes.late] == [
+        (1, "expired", "counts")
+    ]
+    assert [one["step"] for one in panes.rejected] == ["event_time-1"] * 2
+    assert "it is null" in panes.rejected[0]["reason"]
+    assert "outside the years 1 to 9999" in panes.rejected[1]["reason"]
+
+
 def test_a_failing_function_names_the_step_the_function_and_the_record():
     def invert(row):
         return {"x": 1 / row["n"]}

@@ -78,6 +78,15 @@ def test_calendar_windows_cover_their_element_and_follow_each_other(unit, zone, 
     assert following.start == window.end
 
 
+@pytest.mark.parametrize("unit", ["day", "week", "month", "year"])
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize("moment", [datetime.min, datetime.max])
+def test_calendar_windows_reach_to_the_ends_of_the_calendar(unit, zone, moment):
+    time = (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    (window,) = assign(calendar(unit, zone), time)
+    assert window.start <= time < window.end
+
+
 @pytest.mark.parametrize(
     ("zone", "day", "hours"),
     [

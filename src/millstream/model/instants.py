@@ -17,6 +17,8 @@ START_OF_TIME = -FOREVER
 """No event is before this; the watermark of an input that has not begun."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def instant(value: Instant, *, what: str = "time") -> int:
@@ -63,8 +65,12 @@ def seconds(us: int) -> float:
 
 
 def _in_range(us: int, value: object, what: str) -> int:
-    if not START_OF_TIME < us < END_OF_TIME:
-        raise _unreadable(value, what)
+    if not _FIRST <= us <= _LAST:
+        raise PlanError(
+            "MS118",
+            f"{what} {value!r} is outside the years 1 to 9999",
+            fix="write seconds, not milliseconds, since 1970-01-01 UTC",
+        )
     return us
 
 

@@ -45,6 +45,7 @@ class LateElement:
     ``expired``: the watermark had passed the window's end and the allowed lateness.
     ``closed``: the window's trigger had finished.
     ``no window``: the element lies between sliding windows (``window`` is None).
+    ``grouping`` names the step of a pipeline that found it late.
     """
 
     key: Any
@@ -53,3 +54,4 @@ class LateElement:
     window: tuple[float, float] | None
     reason: LateReason
     step: int = 0
+    grouping: str | None = field(default=None, compare=False, repr=False)

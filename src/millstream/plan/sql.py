@@ -49,7 +49,17 @@ def read_expression(
     tree = tree.this if isinstance(tree, exp.Alias) else tree
     _check_scalar(tree, text)
     reads = {_resolve(column, schema) for column in tree.find_all(exp.Column)}
-    return name, tree.sql("spark", comments=False), _type(tree), frozenset(reads)
+    return name, _Spelling(dialect="spark", comments=False).generate(tree), _type(tree), frozenset(reads)
+
+
+class _Spelling(Spark.Generator):
+    """Spark SQL as people write it: ``user IS NOT NULL``, not ``NOT user IS NULL``."""
+
+    def not_sql(self, expression: exp.Not) -> str:
+        inner = expression.this
+        if isinstance(inner, exp.Is):
+            return f"{self.sql(inner.this)} IS NOT {self.sql(inner.expression)}"
+        return super().not_sql(expression)
 
 
 def column_name(text: str) -> str | None:

@@ -37,7 +37,7 @@ def event_time(value: Any) -> int:
     if isinstance(value, date):
         return instant(datetime(value.year, value.month, value.day, tzinfo=UTC))
     if isinstance(value, Decimal):
-        return int(value * 1_000_000)
+        return instant(float(value))
     if isinstance(value, int | float):
         return instant(value)
     raise PlanError("MS118", f"{value!r} is not a point in time", fix="give a timestamp")

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from millstream.model.instants import END_OF_TIME
+from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.windows import (
     WHOLE_TIME,
     Calendar,
@@ -71,9 +71,21 @@ def expiry(interval: Interval, allowed_lateness: int) -> int:
 def calendar_interval(window: Calendar, time: int) -> Interval:
     """The day, week, month or year of the wall calendar that holds ``time``."""
     unit, zone = window.unit, ZoneInfo(window.timezone)
-    day = (_EPOCH + time * _MICROSECOND).astimezone(zone).date()
-    first = _first_day(unit, day)
-    return Interval(_midnight(first, zone), _midnight(_next_first_day(unit, first), zone))
+    first = _first_day(unit, _local_day(time, zone))
+    try:
+        end = _midnight(_next_first_day(unit, first), zone)
+    except (ValueError, OverflowError):
+        end = END_OF_TIME  # the calendar ends with the year 9999
+    # Hours before the year 1 has begun in the zone belong to its first window.
+    return Interval(min(_midnight(first, zone), time), end)
+
+
+def _local_day(time: int, zone: ZoneInfo) -> date:
+    moment = _EPOCH + time * _MICROSECOND
+    try:
+        return moment.astimezone(zone).date()
+    except OverflowError:
+        return moment.date()  # in its zone this is the year 0 or 10000
 
 
 def _first_day(unit: CalendarUnit, day: date) -> date:
@@ -105,4 +117,7 @@ def _midnight(day: date, zone: ZoneInfo) -> int:
     # fold=0 (the default) is the first of two midnights where clocks go back over it, and the
     # instant of the jump where they go forward over it: the day's first instant either way.
     local = datetime(day.year, day.month, day.day, tzinfo=zone)
-    return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND
+    try:
+        return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND
+    except OverflowError:
+        return START_OF_TIME if day.year == 1 else END_OF_TIME

@@ -3,7 +3,7 @@
 from millstream.model.panes import LateElement, Pane
 from millstream.stream import test_stream
 from millstream.testing.drawing import draw
-from millstream.testing.engines import Panes
+from millstream.testing.panes import Panes
 from millstream.testing.replay import replay
 from millstream.testing.steps import Elements, ProcessingTime, Watermark
 from millstream.testing.transcripts import Transcript, load

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from millstream.model.aggregates import Aggregate
@@ -11,18 +11,11 @@ from millstream.model.panes import LateElement, Pane
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
 from millstream.testing.on_reference import replay_on_reference
+from millstream.testing.panes import Panes
 from millstream.testing.steps import Step
 
 Summary = Aggregate | Callable[[list[Any]], Any] | None
 """What a pane's ``values`` are: an aggregate's value, a function's of the values, or they all."""
-
-
-class Panes(list[Pane]):
-    """The panes of a replay in the order in which they were emitted, and the late elements."""
-
-    def __init__(self, panes: Iterable[Pane] = (), late: Iterable[LateElement] = ()) -> None:
-        super().__init__(panes)
-        self.late = list(late)
 
 
 class Engine(Protocol):

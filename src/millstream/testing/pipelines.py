@@ -15,11 +15,12 @@ from millstream.plan.schema import Schema
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.interpreter import Step as Made
 from millstream.testing.on_reference import late_of, pane_of
+from millstream.testing.panes import Panes
 from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
-def replay_stream(node: Node, steps: Sequence[Step]) -> tuple[list[Pane], list[LateElement]]:
-    """The panes of the grouping ``node``, and the late elements of it and those behind it.
+def replay_stream(node: Node, steps: Sequence[Step]) -> Panes:
+    """The panes of the grouping ``node``; what was late or rejected there or on the way to it.
 
     A pane's key is the value of the one key column, a tuple of several, None without any;
     its values are the one aggregate's, or a dict of several.
@@ -33,13 +34,13 @@ def replay_stream(node: Node, steps: Sequence[Step]) -> tuple[list[Pane], list[L
         )
     interpreter = Interpreter(node)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
-    panes: list[Pane] = []
-    late: list[LateElement] = []
+    panes = Panes()
     for i, step in enumerate(steps):
         made = _take(interpreter, step, i, sources)
         panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
-        late += _late(made, i)
-    return panes, late
+        panes.late += _late(made, i)
+        panes.rejected += [row.values for rows in made.rejected.values() for row in rows]
+    return panes
 
 
 def _take(interpreter: Interpreter, step: Step, i: int, sources: dict[str, Schema]) -> Made:
@@ -83,8 +84,11 @@ def _simplified(pane: Pane, node: Grouping) -> Pane:
 
 
 def _late(made: Made, step: int) -> list[LateElement]:
-    found = [late_of(late, step) for lates in made.late_elements.values() for late in lates]
-    return [replace(each, key=_key(each.key)) for each in found]
+    return [
+        replace(late_of(late, step), key=_key(late.key), grouping=node.name)
+        for node, lates in made.late_elements.items()
+        for late in lates
+    ]
 
 
 def _key(key: tuple[Any, ...]) -> Any:

@@ -13,7 +13,8 @@ from millstream.model.triggers import Trigger
 from millstream.model.windowing import checked_windowing
 from millstream.model.windows import Window
 from millstream.stream import Stream
-from millstream.testing.engines import Panes, Summary, checked_engine, run_steps
+from millstream.testing.engines import Summary, checked_engine, run_steps
+from millstream.testing.panes import Panes
 from millstream.testing.pipelines import replay_stream
 from millstream.testing.steps import Step, checked_steps
 from millstream.testing.transcripts import Transcript, load
@@ -80,7 +81,7 @@ last=False, kind='+', step=0)
     if isinstance(what, Stream):
         _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
         checked_engine(engine)
-        return Panes(*replay_stream(what.node, _given(steps)))
+        return replay_stream(what.node, _given(steps))
     if what is not None:
         if not isinstance(what, str | Path):
             raise TestingError(

@@ -23,7 +23,8 @@ from millstream.model.instants import END_OF_TIME, instant, seconds
 from millstream.model.panes import LateElement, Pane
 from millstream.model.windowing import Windowing, checked_windowing
 from millstream.testing.call_text import AGGREGATES, REFINEMENTS, TRIGGERS, WINDOWS, read_call
-from millstream.testing.engines import Panes, run_steps
+from millstream.testing.engines import run_steps
+from millstream.testing.panes import Panes
 from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
