@@ -49,7 +49,8 @@ def read_expression(
     tree = tree.this if isinstance(tree, exp.Alias) else tree
     _check_scalar(tree, text)
     reads = {_resolve(column, schema) for column in tree.find_all(exp.Column)}
-    return name, _Spelling(dialect="spark", comments=False).generate(tree), _type(tree), frozenset(reads)
+    spelled = _Spelling(dialect="spark", comments=False).generate(tree)
+    return name, spelled, _type(tree), frozenset(reads)
 
 
 class _Spelling(Spark.Generator):
