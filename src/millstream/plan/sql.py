@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.typing import EXPRESSION_METADATA
 
@@ -53,7 +54,7 @@ def read_expression(
     return name, spelled, _type(tree), frozenset(reads)
 
 
-class _Spelling(Spark.Generator):
+class _Spelling(SparkGenerator):
     """Spark SQL as people write it: ``user IS NOT NULL``, not ``NOT user IS NULL``."""
 
     def not_sql(self, expression: exp.Not) -> str:
