@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo test lint format lock clean
+.PHONY: help setup demo test lint soak format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ lint: setup ## Run the checks that come before the tests
 	$(heading) 'Who imports whom (import-linter)'
 	@$(python) -c 'from importlinter.cli import lint_imports_command as lint; lint()' \
 		--no-logo --cache-dir .cache/import-linter
+
+soak: setup ## Compare the engines on random programs until stopped; keep failures as transcripts
+	@$(python) tests/support/soak.py
 
 format: setup ## Format the code and mend what ruff can mend
 	@$(python) -m ruff check --fix-only

@@ -19,6 +19,9 @@ def windows(kinds=("fixed", "sliding", "session", "global")):
         "sliding": st.builds(ms.sliding, size, st.integers(1, 8), offset),
         "session": st.builds(ms.session, size, st.booleans()),
         "global": st.builds(ms.global_window),
+        "calendar": st.sampled_from(["day", "week"]).map(
+            lambda unit: ms.calendar(unit, timezone="Pacific/Apia")
+        ),
     }
     return st.one_of(*(made[kind] for kind in kinds))
 
@@ -36,9 +39,11 @@ def triggers(depth=3):
         return leaf
     part = triggers(depth - 1)
     parts = st.lists(part, min_size=1, max_size=3)
+    at_watermark = st.builds(ms.at_watermark, st.none() | part, st.none() | part)
     return st.one_of(
         leaf,
-        st.builds(ms.at_watermark, st.none() | part, st.none() | part),
+        at_watermark,
+        at_watermark,
         st.builds(ms.repeatedly, part),
         parts.map(lambda ts: ms.first_of(*ts)),
         parts.map(lambda ts: ms.all_of(*ts)),
@@ -58,13 +63,15 @@ def safe_triggers():
 
 
 def steps(max_size=14):
-    """Bundles out of order, a watermark and a clock that move on, and the end of the input."""
-    element = st.tuples(st.sampled_from(KEYS), st.integers(0, 9), st.integers(-20, 40))
-    bundle = st.lists(element, min_size=1, max_size=4).map(Elements)
-    move = st.integers(1, 15)
+    """Bundles around the watermark, which moves on with the clock, and the end of the input.
+
+    Times are drawn relative to the watermark, so that much is late, and sessions meet across it.
+    """
+    element = st.tuples(st.sampled_from(KEYS), st.integers(0, 9), st.integers(-14, 14))
+    bundle = st.lists(element, min_size=1, max_size=4)
+    move = st.integers(1, 12)
     script = st.lists(
-        st.one_of(bundle, bundle, move.map(lambda n: ("W", n)), move.map(lambda n: ("P", n))),
-        max_size=max_size,
+        st.one_of(bundle, bundle, st.tuples(st.sampled_from("WP"), move)), max_size=max_size
     )
     return script.map(_with_running_times)
 
@@ -72,8 +79,8 @@ def steps(max_size=14):
 def _with_running_times(script):
     watermark, clock, made = -20, 0, []
     for step in script:
-        if isinstance(step, Elements):
-            made.append(step)
+        if isinstance(step, list):
+            made.append(Elements((k, v, watermark + delta) for k, v, delta in step))
         elif step[0] == "W":
             watermark += step[1]
             made.append(Watermark(watermark))
@@ -81,3 +88,20 @@ def _with_running_times(script):
             clock += step[1]
             made.append(ProcessingTime(clock))
     return [*made, Watermark.end()]
+
+
+def refinements():
+    """How panes relate."""
+    return st.sampled_from([ms.discarding, ms.accumulating, ms.retracting])
+
+
+def settings_of_windows():
+    """The options of window()."""
+    return st.fixed_dictionaries(
+        {
+            "allowed_lateness": st.integers(0, 12),
+            "on_time": st.sampled_from(["always", "if_changed"]),
+            "closing": st.sampled_from(["always", "if_changed"]),
+            "timestamp": st.sampled_from(["end", "earliest", "latest"]),
+        }
+    )

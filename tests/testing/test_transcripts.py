@@ -9,6 +9,7 @@ import pytest
 from millstream.model.errors import TestingError
 from millstream.testing import load, replay
 from millstream.testing.engines import ENGINES
+from millstream.testing.transcript_text import text_of
 
 FILES = sorted((Path(__file__).parent.parent / "transcripts").glob("*.yaml"))
 TRANSCRIPTS = [transcript for file in FILES for transcript in load(file)]
@@ -18,6 +19,15 @@ TRANSCRIPTS = [transcript for file in FILES for transcript in load(file)]
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=lambda transcript: transcript.name)
 def test_transcript(transcript, engine):
     transcript.check(engine)
+
+
+@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=lambda transcript: transcript.name)
+def test_a_transcript_reads_back_as_it_is_written(transcript, tmp_path):
+    (again,) = load(written(tmp_path, text_of(transcript)))
+    assert again == transcript
+    assert [repr(pane.timestamp) for pane in again.panes] == [
+        repr(pane.timestamp) for pane in transcript.panes
+    ]
 
 
 def test_no_two_transcripts_have_the_same_name():

@@ -11,7 +11,33 @@ from typing import Any
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
 from millstream.model.panes import Kind
+from millstream.reference.elements import Element
+from millstream.reference.functions import failure
 from millstream.reference.ordering import ordering
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An aggregate of a grouping, and how its inputs are computed from an element's value."""
+
+    aggregate: Aggregate
+    of: Callable[[Any], Any]
+    by: Callable[[Any], Any]
+
+
+def summarise(columns: Sequence[Column], elements: Sequence[Element]) -> tuple[Any, ...]:
+    """The values of a pane: every aggregate over all of its elements."""
+    return tuple(_summary(column, elements) for column in columns)
+
+
+def _summary(column: Column, elements: Sequence[Element]) -> Any:
+    items = [Item(column.of(e.value), e.time, e.kind, column.by(e.value)) for e in elements]
+    try:
+        return evaluate(column.aggregate, items)
+    except Exception as error:  # values that do not go together, or a user's combine
+        on = f"the values {[item.value for item in items]!r}"
+        fix = "mend it, or leave out the values that it cannot take: filter(…) before"
+        raise failure(None, str(column.aggregate), on, error, fix) from error
 
 
 @dataclass(frozen=True, slots=True)

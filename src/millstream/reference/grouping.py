@@ -6,14 +6,15 @@ touched window's trigger once; a moved watermark or clock asks each window whose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.panes import Timing
 from millstream.model.refinements import Refinement
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
+from millstream.reference.aggregates import Column, summarise
 from millstream.reference.contents import WindowState
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
 from millstream.reference.ordering import ordering
@@ -21,16 +22,39 @@ from millstream.reference.triggers import Moment, machine
 from millstream.reference.windows import assign, expiry, merge
 
 
+class Groups(Protocol):
+    """A grouping that runs: what the reference and every other engine do for an interpreter."""
+
+    late: list[Late]
+
+    def take(
+        self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
+    ) -> list[Emission]: ...
+
+    def advance_output_watermark(self) -> int: ...
+
+
+MakeGroups = Callable[[Windowing, Sequence[Column], bool], Groups]
+"""Makes a grouping of its settings and aggregates; the flag says that it takes retractions."""
+
+
+def reference_groups(
+    windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
+) -> Groups:
+    """The plainly correct grouping."""
+    return GroupByKeyAndWindow(windowing, columns)
+
+
 class GroupByKeyAndWindow:
     """The state of one grouping: for each key its live windows, and how far time has come.
 
-    ``summarise`` turns the elements of a pane into its value. ``late`` collects what was dropped;
-    whoever drives the grouping takes it from there.
+    A pane's value is a tuple of its aggregates'. ``late`` collects what was dropped; whoever drives
+    the grouping takes it from there.
     """
 
-    def __init__(self, windowing: Windowing, summarise: Callable[[list[Element]], Any]) -> None:
+    def __init__(self, windowing: Windowing, columns: Sequence[Column]) -> None:
         self.windowing = windowing
-        self.summarise = summarise
+        self.columns = columns
         self.watermark = START_OF_TIME
         self.now = 0
         self.output_watermark = START_OF_TIME
@@ -38,8 +62,18 @@ class GroupByKeyAndWindow:
         # Keys are held by their ordering, which is hashable and treats equal keys alike.
         self._keys: dict[Any, tuple[Any, dict[Interval, WindowState]]] = {}
 
-    def bundle(self, elements: Iterable[tuple[Any, Element]]) -> list[Emission]:
-        """Elements that arrive together, each with its key."""
+    def take(
+        self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
+    ) -> list[Emission]:
+        """One step: elements that come together at ``now``, each with its key; then the watermark,
+        before which all elements have come; then the clock.
+        """
+        before, self.now = self.now, max(self.now, now)
+        emissions = self._take_bundle(elements)
+        emissions += self._advance_watermark(watermark)
+        return emissions + self._ask_the_due(before)
+
+    def _take_bundle(self, elements: Iterable[tuple[Any, Element]]) -> list[Emission]:
         by_key: dict[Any, list[Element]] = {}
         for key, element in elements:
             self._keys.setdefault(ordering(key), (key, {}))
@@ -47,8 +81,7 @@ class GroupByKeyAndWindow:
         touched = [state for key, mine in by_key.items() for state in self._add(key, mine)]
         return self._ask(touched)
 
-    def advance_watermark(self, watermark: int) -> list[Emission]:
-        """All elements before ``watermark`` have come."""
+    def _advance_watermark(self, watermark: int) -> list[Emission]:
         before, self.watermark = self.watermark, max(self.watermark, watermark)
         due = [
             state
@@ -62,19 +95,12 @@ class GroupByKeyAndWindow:
         self._keys = {k: kept for k, kept in self._keys.items() if kept[1]}
         return emissions
 
-    def advance_clock(self, now: int) -> list[Emission]:
-        """The processing-time clock shows ``now``."""
-        before, self.now = self.now, max(self.now, now)
-        return self._ask_due_since(before)
-
-    def take(
-        self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
-    ) -> list[Emission]:
-        """One step of a chain: elements that come at ``now``, the watermark, then the clock."""
-        before, self.now = self.now, max(self.now, now)
-        emissions = self.bundle(elements)
-        emissions += self.advance_watermark(watermark)
-        return emissions + self._ask_due_since(before)
+    def _ask_the_due(self, before: int) -> list[Emission]:
+        return self._ask(
+            state
+            for state in self._live()
+            if any(before <= deadline < self.now for deadline in state.machine.deadlines())
+        )
 
     def advance_output_watermark(self) -> int:
         """How far time has come for whoever reads this grouping's panes; call it after each move.
@@ -84,13 +110,6 @@ class GroupByKeyAndWindow:
         holds = (hold for state in self._live() for hold in state.holds())
         self.output_watermark = max(self.output_watermark, min(self.watermark, *holds, END_OF_TIME))
         return self.output_watermark
-
-    def _ask_due_since(self, before: int) -> list[Emission]:
-        return self._ask(
-            state
-            for state in self._live()
-            if any(before <= deadline < self.now for deadline in state.machine.deadlines())
-        )
 
     def _live(self) -> list[WindowState]:
         return [state for _, windows in self._keys.values() for state in windows.values()]
@@ -211,7 +230,7 @@ class GroupByKeyAndWindow:
         info = PaneInfo(timing, state.index, state.index == 0, last)
         contents = state.contents()
         pane = Emission(
-            state.key, state.window, self.summarise(contents), info, "+", state.timestamp()
+            state.key, state.window, summarise(self.columns, contents), info, "+", state.timestamp()
         )
         emissions = [pane]
         if self.windowing.refine is Refinement.RETRACTING:

@@ -13,11 +13,11 @@ from millstream.plan import nodes
 from millstream.plan.expressions import Expression
 from millstream.plan.nodes import Node, walk
 from millstream.plan.steps import in_step
-from millstream.reference.aggregates import Item, evaluate
+from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
 from millstream.reference.functions import apply, failure
-from millstream.reference.grouping import GroupByKeyAndWindow
+from millstream.reference.grouping import MakeGroups, reference_groups
 from millstream.reference.rows import Row, event_time, late_row, pane_row
 
 Compute = Callable[[Mapping[str, Any]], Any]
@@ -30,14 +30,14 @@ class Interpreter:
     what is emitted before a watermark arrives downstream before it.
     """
 
-    def __init__(self, *outputs: Node) -> None:
+    def __init__(self, *outputs: Node, groups: MakeGroups = reference_groups) -> None:
         self._order = list(walk(*outputs))
         self._groupings: dict[Node, _Grouping] = {}
         self._stateless: dict[Node, Callable[[Step], list[Row]]] = {}
         for node in self._order:
             with in_step(node.name):  # what the reference cannot compute is refused here
                 if isinstance(node, nodes.Grouping):
-                    self._groupings[node] = _Grouping(node)
+                    self._groupings[node] = _Grouping(node, groups)
                 else:
                     self._stateless[node] = _stateless(node)
         self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
@@ -87,29 +87,32 @@ class Step:
 class _Grouping:
     """A grouping of the program and its state."""
 
-    def __init__(self, node: nodes.Grouping) -> None:
+    def __init__(self, node: nodes.Grouping, make: MakeGroups) -> None:
         self.node = node
-        self.groups = GroupByKeyAndWindow(node.windowing, self._summarise)
         self._keys = [
             (name, _compiled(key) if isinstance(key, Expression) else key)
             for name, key in node.keys
         ]
-        self._aggregates = [
-            (
-                aggregate,
-                _compiled(inputs.of) if inputs.of else dict,
-                _compiled(inputs.by) if inputs.by else lambda row: None,
-            )
-            for _, aggregate, inputs in node.aggregates
+        columns = [
+            Column(a, self._input(a, inputs.of, dict), self._input(a, inputs.by, _nothing))
+            for _, a, inputs in node.aggregates
         ]
         self._takes_retractions = any(
             isinstance(n, nodes.Grouping) and n.windowing.refine is retracting
             for n in walk(node.input)
         )
+        self.groups = make(node.windowing, columns, self._takes_retractions)
+
+    def _input(
+        self, aggregate: Aggregate, expression: Expression | None, otherwise: Compute
+    ) -> Compute:
+        compute = _compiled(expression) if expression else otherwise
+        return lambda values: _guarded(self.node, str(aggregate), compute, dict(values))
 
     def run(self, step: Step, watermark: int, now: int) -> None:
         node, groups = self.node, self.groups
-        emissions = groups.take(map(self._keyed, step.rows[node.input]), watermark, now)
+        with in_step(node.name):
+            emissions = groups.take(map(self._keyed, step.rows[node.input]), watermark, now)
         step.late_elements[node] = list(groups.late)
         groups.late.clear()
         step.emissions[node] = emissions
@@ -125,30 +128,9 @@ class _Grouping:
         time = START_OF_TIME + 1 if row.time is None else row.time
         return key, Element(values, time, row.kind)
 
-    def _summarise(self, elements: list[Element]) -> tuple[Any, ...]:
-        return tuple(
-            self._evaluated(
-                aggregate,
-                [
-                    Item(
-                        _guarded(self.node, str(aggregate), of, element.value),
-                        element.time,
-                        element.kind,
-                        _guarded(self.node, str(aggregate), by, element.value),
-                    )
-                    for element in elements
-                ],
-            )
-            for aggregate, of, by in self._aggregates
-        )
 
-    def _evaluated(self, aggregate: Aggregate, items: list[Item]) -> Any:
-        try:
-            return evaluate(aggregate, items)
-        except Exception as error:  # whatever a function of a user's combine raises
-            values = f"the values {[item.value for item in items]!r}"
-            fix = "mend it, or leave out the values that it cannot take: filter(…) before"
-            raise failure(self.node.name, str(aggregate), values, error, fix) from error
+def _nothing(values: Mapping[str, Any]) -> None:
+    return None
 
 
 def _compiled(expression: Expression) -> Compute:

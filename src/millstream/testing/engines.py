@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, did_you_mean
-from millstream.model.panes import LateElement, Pane
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
-from millstream.testing.on_reference import replay_on_reference
+from millstream.reference.aggregates import Column
+from millstream.reference.grouping import Groups, MakeGroups, reference_groups
+from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
 from millstream.testing.steps import Step
 
-Summary = Aggregate | Callable[[list[Any]], Any] | None
-"""What a pane's ``values`` are: an aggregate's value, a function's of the values, or they all."""
+
+def _columnar_groups(
+    windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
+) -> Groups:
+    # Polars costs a quarter of a second to import: only those who ask for it pay.
+    from millstream.testing.on_columns import ColumnarGroups
+
+    return ColumnarGroups(windowing, columns, takes_retractions)
 
 
-class Engine(Protocol):
-    """Runs steps through a grouping: gives its panes and its late elements."""
-
-    def __call__(
-        self, windowing: Windowing, steps: Sequence[Step], summary: Summary
-    ) -> tuple[list[Pane], list[LateElement]]: ...
-
-
-ENGINES: dict[str, Engine] = {"reference": replay_on_reference}
+ENGINES: dict[str, MakeGroups] = {"reference": reference_groups, "columnar": _columnar_groups}
 
 
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:
@@ -38,11 +36,11 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
             f"aggregate={summary!r} is no aggregate and no function",
             fix="give ms.sum('value'), say, or a function of a list of values",
         )
-    return Panes(*ENGINES[checked_engine(engine)](windowing, steps, summary))
+    return replay_grouping(groups_of(engine), windowing, steps, summary)
 
 
-def checked_engine(name: str) -> str:
-    """The name, refused if no engine has it."""
-    if name in ENGINES:
-        return name
-    raise PlanError("MS113", f"there is no engine {name!r}", fix=did_you_mean(name, ENGINES))
+def groups_of(engine: str) -> MakeGroups:
+    """What makes the groupings of an engine, refused if there is no such engine."""
+    if engine in ENGINES:
+        return ENGINES[engine]
+    raise PlanError("MS113", f"there is no engine {engine!r}", fix=did_you_mean(engine, ENGINES))

@@ -12,14 +12,15 @@ from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Grouping, Node, Source, walk
 from millstream.plan.rows import row_of
 from millstream.plan.schema import Schema
+from millstream.reference.grouping import MakeGroups
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.interpreter import Step as Made
-from millstream.testing.on_reference import late_of, pane_of
+from millstream.testing.groupings import late_of, pane_of
 from millstream.testing.panes import Panes
 from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
-def replay_stream(node: Node, steps: Sequence[Step]) -> Panes:
+def replay_stream(node: Node, steps: Sequence[Step], groups: MakeGroups) -> Panes:
     """The panes of the grouping ``node``; what was late or rejected there or on the way to it.
 
     A pane's key is the value of the one key column, a tuple of several, None without any;
@@ -32,7 +33,7 @@ def replay_stream(node: Node, steps: Sequence[Step]) -> Panes:
             f"step {node.name!r} has no panes to replay",
             fix="replay the stream that aggregate() or group() returned",
         )
-    interpreter = Interpreter(node)
+    interpreter = Interpreter(node, groups=groups)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes = Panes()
     for i, step in enumerate(steps):

@@ -13,7 +13,8 @@ from millstream.model.triggers import Trigger
 from millstream.model.windowing import checked_windowing
 from millstream.model.windows import Window
 from millstream.stream import Stream
-from millstream.testing.engines import Summary, checked_engine, run_steps
+from millstream.testing.engines import groups_of, run_steps
+from millstream.testing.groupings import Summary
 from millstream.testing.panes import Panes
 from millstream.testing.pipelines import replay_stream
 from millstream.testing.steps import Step, checked_steps
@@ -80,8 +81,7 @@ last=False, kind='+', step=0)
     """
     if isinstance(what, Stream):
         _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
-        checked_engine(engine)
-        return replay_stream(what.node, _given(steps))
+        return replay_stream(what.node, _given(steps), groups_of(engine))
     if what is not None:
         if not isinstance(what, str | Path):
             raise TestingError(

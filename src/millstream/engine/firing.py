@@ -1,0 +1,106 @@
+"""Asks triggers, and lets panes out where they fire or their window expires."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from millstream.engine.compiled import Compiled
+from millstream.engine.tables import Output, State, without
+from millstream.model.refinements import Refinement
+
+
+@dataclass(frozen=True)
+class Firing:
+    """The second half of a step."""
+
+    grouping: Compiled
+
+    def ask(
+        self, state: State, who: pl.Expr, output: Output, moved_from: int | None = None
+    ) -> State:
+        """Asks the trigger of each window that ``who`` is true for, once.
+
+        ``moved_from`` is where the watermark was, if it is the watermark's move that asks.
+        """
+        if state.panes is None:
+            return state
+        grouping, moment = self.grouping, self.grouping.moment(state)
+        asked = who & ~pl.col("closed")
+        panes = state.panes.with_columns(
+            fires=asked & grouping.trigger.should_fire(grouping.env, moment),
+            expires=asked & grouping.expired(state),
+            joined=pl.lit(0, pl.Int64),
+        ).with_columns(acts=pl.col("fires") | pl.col("expires"))
+        if not panes["acts"].any():
+            return replace(state, panes=panes.drop("fires", "expires", "acts"))
+        panes = panes.with_columns(
+            **grouping.trigger.on_fire(grouping.env, pl.col("fires"), moment)
+        )
+        panes = panes.with_columns(
+            closed=pl.col("closed") | (pl.col("fires") & grouping.trigger.finished(grouping.env)),
+            timing=_timing(moment.end_passed, moved_from),
+        )
+        panes = panes.with_columns(last=pl.col("expires") | pl.col("closed"))
+        return self._let_out(replace(state, panes=panes), output)
+
+    def _wanted(self) -> pl.Expr:
+        """Whether a window that acts has something to say."""
+        windowing = self.grouping.windowing
+        wanted = pl.col("new") > 0
+        if windowing.on_time == "always":
+            wanted = wanted | (pl.col("fires") & (pl.col("timing") == "ON_TIME"))
+        if windowing.closing == "always":
+            wanted = wanted | pl.col("last")
+        return wanted & pl.col("acts")
+
+    def _let_out(self, state: State, output: Output) -> State:
+        assert state.panes is not None
+        grouping = self.grouping
+        wanted = state.panes.filter(self._wanted()).with_columns(
+            first=pl.col("index") == 0, timestamp=grouping.timestamp()
+        )
+        panes = grouping.results.of(wanted, state.elements)
+        if grouping.windowing.refine is Refinement.RETRACTING:
+            panes, emitted = grouping.results.refined(panes, state.emitted)
+            state = replace(state, emitted=emitted)
+        output.panes.append(panes)
+        shown = panes.filter(pl.col("sign") > 0).select(*grouping.owner, shown=pl.lit(1))
+        return self._spent(state, shown)
+
+    def _spent(self, state: State, shown: pl.DataFrame) -> State:
+        """What was new is not new any more; panes that were shown count."""
+        assert state.panes is not None
+        grouping, acts = self.grouping, pl.col("acts")
+        panes = state.panes.join(
+            shown, on=grouping.owner, how="left", nulls_equal=True, maintain_order="left"
+        ).with_columns(
+            pl.when(acts).then(0).otherwise("new").alias("new"),
+            pl.when(acts).then(None).otherwise("arrived").alias("arrived"),
+            pl.when(acts).then(None).otherwise("stamp").alias("stamp"),
+            (pl.col("index") + pl.col("shown").fill_null(0)).alias("index"),
+        )
+        elements = state.elements
+        if grouping.windowing.refine is Refinement.DISCARDING:
+            elements = without(elements, panes.filter(acts), grouping.owner)
+            panes = panes.with_columns(
+                pl.when(acts).then(nothing).otherwise(name).alias(name)
+                for a in grouping.accumulators
+                for name, nothing in a.neutral()
+            )
+        panes = panes.drop("fires", "expires", "acts", "timing", "last", "shown")
+        return replace(state, panes=panes, elements=elements)
+
+
+def _timing(end_passed: pl.Expr, moved_from: int | None) -> pl.Expr:
+    on_time = (pl.col("arrived") < pl.col("end")).fill_null(False)
+    if moved_from is not None:
+        on_time = on_time | (pl.col("end") > moved_from)
+    return (
+        pl.when(~end_passed)
+        .then(pl.lit("EARLY"))
+        .when(on_time)
+        .then(pl.lit("ON_TIME"))
+        .otherwise(pl.lit("LATE"))
+    )

@@ -1,0 +1,88 @@
+"""GroupByKeyAndWindow in columns: one step takes a batch, the watermark and the clock.
+
+A step has the meaning of ``reference/grouping.py``: a bundle merges windows, adds all its elements
+and asks each touched window's trigger once; then the watermark and the clock ask each window whose
+timer is due once. It is a pure function of its inputs: no clock, no I/O, and the order of the
+batch's rows changes no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from millstream.engine.compiled import Compiled
+from millstream.engine.firing import Firing
+from millstream.engine.intake import Intake
+from millstream.engine.tables import Aggregated, Output, State, without
+from millstream.model.windowing import Windowing
+
+
+class Grouping:
+    """One grouping of a program.
+
+    A batch has the key columns, ``time`` (microseconds), ``sign`` (1, or -1 for a retraction) and
+    the aggregates' input columns; what else it has goes through to the late output.
+    """
+
+    def __init__(
+        self,
+        windowing: Windowing,
+        keys: Sequence[str],
+        aggregates: Sequence[Aggregated],
+        takes_retractions: bool = False,
+    ) -> None:
+        self.compiled = Compiled(windowing, keys, aggregates, takes_retractions)
+        self._intake = Intake(self.compiled)
+        self._firing = Firing(self.compiled)
+
+    def step(
+        self, state: State, batch: pl.DataFrame | None, watermark: int, now: int
+    ) -> tuple[State, Output]:
+        """What a batch, a watermark and a clock make of the state, and what they let out."""
+        output = Output()
+        clock, state = state.now, replace(state, now=max(state.now, now))
+        if batch is not None and batch.height:
+            state = self._intake.take(state, batch, output)
+            state = self._firing.ask(state, pl.col("joined") > 0, output)
+        if watermark > state.watermark:
+            state = self._advance_watermark(state, watermark, output)
+        if state.now > clock:
+            due = self.compiled.trigger.due(self.compiled.env, clock, state.now)
+            state = self._firing.ask(state, due, output)
+        return replace(state, output_watermark=self._output_watermark(state)), output
+
+    def _advance_watermark(self, state: State, watermark: int, output: Output) -> State:
+        before, state = state.watermark, replace(state, watermark=watermark)
+        expired = self.compiled.expired(state)
+        passing = (pl.col("end") > before) & (pl.col("end") <= watermark)
+        state = self._firing.ask(state, passing | expired, output, moved_from=before)
+        if state.panes is None:
+            return state
+        gone = state.panes.filter(expired)
+        return replace(
+            state,
+            panes=state.panes.filter(~expired),
+            elements=without(state.elements, gone, self.compiled.owner),
+            emitted=without(state.emitted, gone, self.compiled.owner),
+        )
+
+    def _output_watermark(self, state: State) -> int:
+        """As far as the input has come, held back by what is still to be emitted behind it."""
+        holds = [state.watermark]
+        if state.panes is not None:
+            waiting = (pl.col("new") > 0) & (pl.col("arrived") < pl.col("end"))
+            holds += (
+                state.panes.filter(waiting)
+                .select(self.compiled.timestamp().min())
+                .to_series()
+                .to_list()
+            )
+        if state.emitted is not None:
+            away = (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
+            holds += (
+                state.emitted.filter(away).select(pl.col("timestamp").min()).to_series().to_list()
+            )
+        return max(state.output_watermark, min(hold for hold in holds if hold is not None))

@@ -1,0 +1,142 @@
+"""Takes a batch of elements into the table of panes: lateness, windows, merging, accumulating."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from millstream.engine.compiled import Compiled
+from millstream.engine.tables import Output, State, concatenated
+from millstream.engine.windows import assigned, joins, with_unions
+
+
+@dataclass(frozen=True)
+class Intake:
+    """The first half of a step. It marks the panes that got elements: ``joined`` counts them."""
+
+    grouping: Compiled
+
+    def take(self, state: State, batch: pl.DataFrame, output: Output) -> State:
+        """The state with the batch's elements in it; late ones go to the output."""
+        kind = self.grouping.windowing.where
+        windows = assigned(kind, batch)
+        windows = windows.with_columns(late=self._reason(state, windows))
+        output.late.append(windows.filter(pl.col("late").is_not_null()))
+        accepted = windows.filter(pl.col("late").is_null()).drop("late")
+        if not accepted.height:
+            return state
+        # A closed window takes no part any more: nothing joins it, nothing merges with it.
+        closed = None if state.panes is None else state.panes.filter("closed")
+        live = None if state.panes is None else state.panes.filter(~pl.col("closed"))
+        table = concatenated(live, self._partial_panes(state, accepted))
+        assert table is not None
+        table = with_unions(kind, table, self.grouping.keys)
+        homes = table.select(*self.grouping.owner, "union_start", "union_end").unique()
+        return replace(
+            state,
+            panes=concatenated(closed, self._merged(state, table)),
+            elements=self._kept_elements(state, accepted, homes),
+            emitted=self._moved(state.emitted, homes),
+        )
+
+    def _reason(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+        """Why a window cannot take an element; null if it can."""
+        return (
+            pl.when(pl.col("start").is_null())
+            .then(pl.lit("no window"))
+            .when(self.grouping.expired(state))
+            .then(pl.lit("expired"))
+            .when(self._joins_closed(state, windows))
+            .then(pl.lit("closed"))
+        )
+
+    def _joins_closed(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+        """Whether a window is, or would become part of, one whose trigger has finished."""
+        closed = None if state.panes is None else state.panes.filter("closed")
+        if closed is None or not closed.height:
+            return pl.lit(False)
+        keys = list(self.grouping.keys)
+        bounds = closed.select(*keys, other_start="start", other_end="end")
+        rows = windows.select(self.grouping.owner).with_row_index("row")
+        if keys:
+            met = rows.join(bounds, on=keys, how="inner", nulls_equal=True)
+        else:
+            met = rows.join(bounds, how="cross")
+        joining = met.filter(joins(self.grouping.windowing.where))["row"].unique()
+        return pl.int_range(pl.len(), dtype=pl.UInt32).is_in(joining.implode())
+
+    def _partial_panes(self, state: State, accepted: pl.DataFrame) -> pl.DataFrame:
+        """The accepted elements, folded into one fresh pane for each key and window."""
+        grouping = self.grouping
+        folded = accepted.with_columns(e for a in grouping.accumulators for e in a.of_element())
+        # Elements behind the watermark do not move the timestamp.
+        stamp = grouping.stamped(pl.col("time").filter(pl.col("time") >= state.watermark))
+        panes = folded.group_by(grouping.owner, maintain_order=True).agg(
+            pl.len().cast(pl.Int64).alias("new"),
+            stamp.alias("stamp"),
+            *(e for a in grouping.accumulators for e in a.merged()),
+        )
+        return panes.with_columns(
+            pl.lit(state.watermark).alias("arrived"),
+            pl.lit(0, pl.Int64).alias("index"),
+            pl.lit(False).alias("closed"),
+            pl.lit(False).alias("old"),
+            pl.col("new").alias("joined"),
+            *(pl.lit(c.fresh, c.dtype).alias(c.name) for c in grouping.trigger_columns),
+        )
+
+    def _merged(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
+        """One pane for each union: the old ones that it was made of, and what is new."""
+        grouping, old = self.grouping, pl.col("old")
+        start, end = pl.col("start"), pl.col("end")
+        same = old & (start == pl.col("union_start")) & (end == pl.col("union_end"))
+        union = [*grouping.keys, "union_start", "union_end"]
+        panes = table.group_by(union, maintain_order=True).agg(
+            pl.col("new", "joined").sum(),
+            pl.col("arrived").min(),
+            grouping.stamped(pl.col("stamp")),
+            pl.col("index").filter(same).sum(),  # new bounds, new history
+            pl.lit(False).alias("closed"),
+            old.any(),
+            same.any().alias("same"),
+            *(c.merged(pl.col(c.name).filter(old)) for c in grouping.trigger_columns),
+            *(e for a in grouping.accumulators for e in a.merged()),
+        )
+        panes = panes.rename({"union_start": "start", "union_end": "end"})
+        panes = self._with_trigger_state(state, panes)
+        return panes.with_columns(old=pl.lit(True)).drop("same")
+
+    def _with_trigger_state(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
+        grouping, moment = self.grouping, self.grouping.moment(state)
+        env = grouping.env
+        if moment.merging:
+            grew = pl.col("old") & ~pl.col("same")
+            merged = grouping.trigger.after_merge(env, moment)
+            env = {n: pl.when(grew).then(merged[n]).otherwise(env[n]) for n in env}
+        panes = panes.with_columns(
+            pl.when("old").then(env[c.name]).otherwise(pl.lit(c.fresh, c.dtype)).alias(c.name)
+            for c in grouping.trigger_columns
+        )
+        joined = pl.col("joined")
+        return panes.with_columns(**grouping.trigger.on_elements(grouping.env, joined, moment))
+
+    def _kept_elements(
+        self, state: State, accepted: pl.DataFrame, homes: pl.DataFrame
+    ) -> pl.DataFrame | None:
+        results = self.grouping.results
+        if not results.keeps_elements:
+            return None
+        mine = accepted.select(*self.grouping.owner, "time", "sign", *results.element_columns)
+        return self._moved(concatenated(state.elements, mine), homes)
+
+    def _moved(self, table: pl.DataFrame | None, homes: pl.DataFrame) -> pl.DataFrame | None:
+        """The table with each window replaced by the union that it became part of."""
+        if table is None or not self.grouping.windowing.where.merging:
+            return table
+        moved = table.join(
+            homes, on=self.grouping.owner, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return moved.with_columns(
+            start=pl.coalesce("union_start", "start"), end=pl.coalesce("union_end", "end")
+        ).drop("union_start", "union_end")

@@ -1,0 +1,105 @@
+"""Drives the columnar engine as an interpreter drives a grouping: elements in, emissions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from millstream.engine.grouping import Grouping
+from millstream.engine.tables import Aggregated, State
+from millstream.model.windowing import Windowing
+from millstream.model.windows import Interval
+from millstream.reference.aggregates import Column
+from millstream.reference.elements import Element, Emission, Late, PaneInfo
+from millstream.reference.ordering import ordering
+
+
+class ColumnarGroups:
+    """A grouping on the columnar engine.
+
+    Keys may be any Python objects, so their column holds numbers; so does that of the elements,
+    which come back in the late output.
+    """
+
+    def __init__(
+        self, windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
+    ) -> None:
+        self.late: list[Late] = []
+        self._columns = columns
+        self._aggregated = [
+            Aggregated(f"result{i}", column.aggregate, f"of{i}", f"by{i}")
+            for i, column in enumerate(columns)
+        ]
+        self._grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
+        self._state = State()
+        self._keys: dict[Any, int] = {}
+        self._originals: list[Any] = []
+
+    def take(
+        self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
+    ) -> list[Emission]:
+        """One step, as the reference takes it."""
+        keyed = list(elements)
+        batch = self._batch(keyed) if keyed else None
+        self._state, output = self._grouping.step(self._state, batch, watermark, now)
+        for table in output.late:
+            self.late += [self._late(row, keyed) for row in table.iter_rows(named=True)]
+        return [emission for table in output.panes for emission in self._emissions(table)]
+
+    def advance_output_watermark(self) -> int:
+        """How far time has come for whoever reads the panes."""
+        return self._state.output_watermark
+
+    def _batch(self, keyed: list[tuple[Any, Element]]) -> pl.DataFrame:
+        elements = [element for _, element in keyed]
+        inputs: dict[str, list[Any]] = {}
+        for i, column in enumerate(self._columns):
+            inputs[f"of{i}"] = [column.of(element.value) for element in elements]
+            inputs[f"by{i}"] = [column.by(element.value) for element in elements]
+        return pl.DataFrame(
+            {
+                "key": [self._number(key) for key, _ in keyed],
+                "time": [element.time for element in elements],
+                "sign": [1 if element.kind == "+" else -1 for element in elements],
+                "number": range(len(elements)),
+                **inputs,
+            }
+        )
+
+    def _number(self, key: Any) -> int:
+        number = self._keys.setdefault(ordering(key), len(self._originals))
+        if number == len(self._originals):
+            self._originals.append(key)
+        return number
+
+    def _emissions(self, table: pl.DataFrame) -> list[Emission]:
+        rows = sorted(table.iter_rows(named=True), key=self._place)
+        return [self._emission(row) for row in rows]
+
+    def _place(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        key = ordering(self._originals[row["key"]])
+        return row["end"], row["start"], key, row["sign"], row["of_start"], row["of_end"]
+
+    def _emission(self, row: dict[str, Any]) -> Emission:
+        back = row["sign"] < 0
+        return Emission(
+            key=self._originals[row["key"]],
+            window=Interval(row["of_start"], row["of_end"]),
+            value=tuple(row[aggregated.name] for aggregated in self._aggregated),
+            info=_info(row, ""),
+            kind="-" if back else "+",
+            timestamp=row["timestamp"],
+            taken_back=_info(row, "old_") if back else None,
+        )
+
+    def _late(self, row: dict[str, Any], keyed: list[tuple[Any, Element]]) -> Late:
+        key, element = keyed[row["number"]]
+        window = None if row["start"] is None else Interval(row["start"], row["end"])
+        return Late(key, element, window, row["late"])
+
+
+def _info(row: dict[str, Any], prefix: str) -> PaneInfo:
+    timing, index, first, last = (row[prefix + n] for n in ("timing", "index", "first", "last"))
+    return PaneInfo(timing, index, first, last)
