@@ -45,6 +45,7 @@ compile := .cache/uv/bin/uv --cache-dir .cache/uv/cache --quiet pip compile --un
 lock: setup ## Lock the newest versions of all dependencies, and bundle the pip that is locked
 	$(python) -m pip install --quiet --upgrade --target .cache/uv --group lock
 	$(compile) --group dev pyproject.toml --output-file requirements.lock
+	$(compile) --group build --output-file requirements-build.lock
 	$(compile) --group java --output-file requirements-java.lock
 	rm scripts/pip-*.whl
 	$(python) -m pip download --quiet --no-deps --dest scripts \

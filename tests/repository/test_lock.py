@@ -30,7 +30,12 @@ def declared(*groups: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("lock", "group"), [("requirements.lock", "dev"), ("requirements-java.lock", "java")]
+    ("lock", "group"),
+    [
+        ("requirements.lock", "dev"),
+        ("requirements-build.lock", "build"),
+        ("requirements-java.lock", "java"),
+    ],
 )
 def test_a_lock_pins_by_digest_all_that_the_project_asks_for(lock: str, group: str) -> None:
     assert declared(group) <= locked(ROOT / lock).keys()

@@ -18,11 +18,17 @@ class Firing:
     grouping: Compiled
 
     def ask(
-        self, state: State, who: pl.Expr, output: Output, moved_from: int | None = None
+        self,
+        state: State,
+        who: pl.Expr,
+        output: Output,
+        order: int,
+        moved_from: int | None = None,
     ) -> State:
         """Asks the trigger of each window that ``who`` is true for, once.
 
-        ``moved_from`` is where the watermark was, if it is the watermark's move that asks.
+        ``order`` is the place of this asking in the step; ``moved_from`` is where the watermark
+        was, if it is the watermark's move that asks.
         """
         if state.panes is None:
             return state
@@ -43,7 +49,7 @@ class Firing:
             timing=_timing(moment.end_passed, moved_from),
         )
         panes = panes.with_columns(last=pl.col("expires") | pl.col("closed"))
-        return self._let_out(replace(state, panes=panes), output)
+        return self._let_out(replace(state, panes=panes), output, order)
 
     def _wanted(self) -> pl.Expr:
         """Whether a window that acts has something to say."""
@@ -55,7 +61,7 @@ class Firing:
             wanted = wanted | pl.col("last")
         return wanted & pl.col("acts")
 
-    def _let_out(self, state: State, output: Output) -> State:
+    def _let_out(self, state: State, output: Output, order: int) -> State:
         assert state.panes is not None
         grouping = self.grouping
         wanted = state.panes.filter(self._wanted()).with_columns(
@@ -65,7 +71,7 @@ class Firing:
         if grouping.windowing.refine is Refinement.RETRACTING:
             panes, emitted = grouping.results.refined(panes, state.emitted)
             state = replace(state, emitted=emitted)
-        output.panes.append(panes)
+        output.panes.append(panes.with_columns(order=pl.lit(order)))
         shown = panes.filter(pl.col("sign") > 0).select(*grouping.owner, shown=pl.lit(1))
         return self._spent(state, shown)
 

@@ -46,19 +46,19 @@ class Grouping:
         clock, state = state.now, replace(state, now=max(state.now, now))
         if batch is not None and batch.height:
             state = self._intake.take(state, batch, output)
-            state = self._firing.ask(state, pl.col("joined") > 0, output)
+            state = self._firing.ask(state, pl.col("joined") > 0, output, order=0)
         if watermark > state.watermark:
             state = self._advance_watermark(state, watermark, output)
         if state.now > clock:
             due = self.compiled.trigger.due(self.compiled.env, clock, state.now)
-            state = self._firing.ask(state, due, output)
+            state = self._firing.ask(state, due, output, order=2)
         return replace(state, output_watermark=self._output_watermark(state)), output
 
     def _advance_watermark(self, state: State, watermark: int, output: Output) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
         expired = self.compiled.expired(state)
         passing = (pl.col("end") > before) & (pl.col("end") <= watermark)
-        state = self._firing.ask(state, passing | expired, output, moved_from=before)
+        state = self._firing.ask(state, passing | expired, output, order=1, moved_from=before)
         if state.panes is None:
             return state
         gone = state.panes.filter(expired)

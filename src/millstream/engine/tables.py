@@ -39,7 +39,11 @@ class State:
 
 @dataclass(slots=True)
 class Output:
-    """What a step lets out: tables of panes in the order of their emission, and late rows."""
+    """What a step lets out: panes and late rows.
+
+    ``order`` tells the panes of a batch (0), of the watermark (1) and of the clock (2) apart; among
+    those of one order, windows come by end and start, and then by key.
+    """
 
     panes: list[pl.DataFrame] = field(default_factory=list)
     late: list[pl.DataFrame] = field(default_factory=list)

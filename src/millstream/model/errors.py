@@ -34,6 +34,7 @@ CODES = {
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",
     "MS204": "a source without rows of its own",
+    "MS205": "Spark cannot start",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that did not hold",
 }

@@ -33,6 +33,8 @@ class Groups(Protocol):
 
     def advance_output_watermark(self) -> int: ...
 
+    def close(self) -> None: ...
+
 
 MakeGroups = Callable[[Windowing, Sequence[Column], bool], Groups]
 """Makes a grouping of its settings and aggregates; the flag says that it takes retractions."""
@@ -72,6 +74,9 @@ class GroupByKeyAndWindow:
         emissions = self._take_bundle(elements)
         emissions += self._advance_watermark(watermark)
         return emissions + self._ask_the_due(before)
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _take_bundle(self, elements: Iterable[tuple[Any, Element]]) -> list[Emission]:
         by_key: dict[Any, list[Element]] = {}

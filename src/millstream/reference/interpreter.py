@@ -64,6 +64,11 @@ class Interpreter:
                 step.rows[node] = self._stateless[node](step)
         return step
 
+    def close(self) -> None:
+        """Lets go of what the groupings hold open."""
+        for grouping in self._groupings.values():
+            grouping.groups.close()
+
     def _run_grouping(self, node: nodes.Grouping, step: Step) -> None:
         grouping = self._groupings[node]
         grouping.run(step, self._watermarks[node.input], self._now)

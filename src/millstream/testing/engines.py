@@ -24,7 +24,19 @@ def _columnar_groups(
     return ColumnarGroups(windowing, columns, takes_retractions)
 
 
-ENGINES: dict[str, MakeGroups] = {"reference": reference_groups, "columnar": _columnar_groups}
+def _spark_groups(
+    windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
+) -> Groups:
+    from millstream.testing.on_spark import SparkGroups
+
+    return SparkGroups(windowing, columns, takes_retractions)
+
+
+ENGINES: dict[str, MakeGroups] = {
+    "reference": reference_groups,
+    "columnar": _columnar_groups,
+    "spark": _spark_groups,
+}
 
 
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:

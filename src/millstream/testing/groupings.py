@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -36,12 +37,19 @@ def replay_grouping(
     values: list[Any] = []
     groups = make(windowing, [_column(summary)], False)
     panes = Panes()
-    for i, step in enumerate(steps):
-        emissions = _take(groups, step, values)
-        panes += [replace(pane_of(e, i), values=_shown(e, summary, values)) for e in emissions]
-        panes.late += [_late(late, i) for late in groups.late]
-        groups.late.clear()
+    with closing(groups):
+        for i, step in enumerate(steps):
+            panes += _panes_of(groups, i, step, summary, values)
+            panes.late += [_late(late, i) for late in groups.late]
+            groups.late.clear()
     return panes
+
+
+def _panes_of(
+    groups: Groups, i: int, step: Step, summary: Summary, values: list[Any]
+) -> list[Pane]:
+    emissions = _take(groups, step, values)
+    return [replace(pane_of(e, i), values=_shown(e, summary, values)) for e in emissions]
 
 
 def _take(groups: Groups, step: Step, values: list[Any]) -> list[Emission]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from millstream.engine.grouping import Grouping
-from millstream.engine.tables import Aggregated, State
+from millstream.engine.tables import Aggregated, Output, State
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
 from millstream.reference.aggregates import Column
@@ -32,7 +32,7 @@ class ColumnarGroups:
             Aggregated(f"result{i}", column.aggregate, f"of{i}", f"by{i}")
             for i, column in enumerate(columns)
         ]
-        self._grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
+        self.grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
         self._state = State()
         self._keys: dict[Any, int] = {}
         self._originals: list[Any] = []
@@ -42,15 +42,22 @@ class ColumnarGroups:
     ) -> list[Emission]:
         """One step, as the reference takes it."""
         keyed = list(elements)
-        batch = self._batch(keyed) if keyed else None
-        self._state, output = self._grouping.step(self._state, batch, watermark, now)
+        output = self._step(self._batch(keyed) if keyed else None, watermark, now)
         for table in output.late:
             self.late += [self._late(row, keyed) for row in table.iter_rows(named=True)]
-        return [emission for table in output.panes for emission in self._emissions(table)]
+        rows = [row for table in output.panes for row in table.iter_rows(named=True)]
+        return [self._emission(row) for row in sorted(rows, key=self._place)]
+
+    def _step(self, batch: pl.DataFrame | None, watermark: int, now: int) -> Output:
+        self._state, output = self.grouping.step(self._state, batch, watermark, now)
+        return output
 
     def advance_output_watermark(self) -> int:
         """How far time has come for whoever reads the panes."""
         return self._state.output_watermark
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _batch(self, keyed: list[tuple[Any, Element]]) -> pl.DataFrame:
         elements = [element for _, element in keyed]
@@ -74,13 +81,10 @@ class ColumnarGroups:
             self._originals.append(key)
         return number
 
-    def _emissions(self, table: pl.DataFrame) -> list[Emission]:
-        rows = sorted(table.iter_rows(named=True), key=self._place)
-        return [self._emission(row) for row in rows]
-
     def _place(self, row: dict[str, Any]) -> tuple[Any, ...]:
         key = ordering(self._originals[row["key"]])
-        return row["end"], row["start"], key, row["sign"], row["of_start"], row["of_end"]
+        pane = row["order"], row["end"], row["start"], key
+        return *pane, row["sign"], row["of_start"], row["of_end"]
 
     def _emission(self, row: dict[str, Any]) -> Emission:
         back = row["sign"] < 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -36,11 +37,12 @@ def replay_stream(node: Node, steps: Sequence[Step], groups: MakeGroups) -> Pane
     interpreter = Interpreter(node, groups=groups)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes = Panes()
-    for i, step in enumerate(steps):
-        made = _take(interpreter, step, i, sources)
-        panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
-        panes.late += _late(made, i)
-        panes.rejected += [row.values for rows in made.rejected.values() for row in rows]
+    with closing(interpreter):
+        for i, step in enumerate(steps):
+            made = _take(interpreter, step, i, sources)
+            panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
+            panes.late += _late(made, i)
+            panes.rejected += [row.values for rows in made.rejected.values() for row in rows]
     return panes
 
 

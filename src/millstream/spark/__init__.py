@@ -1,0 +1,1 @@
+"""Runs groupings on Spark Structured Streaming."""

@@ -1,0 +1,34 @@
+"""Finds the Java that Spark runs on, before Spark fails to."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from millstream.model.errors import RunError
+
+
+def checked_java(environment: Mapping[str, str]) -> str | None:
+    """The home of Java that Spark is to use; None where the one on ``PATH`` will do.
+
+    ``JAVA_HOME`` comes first, then what set-up put beside this Python, then ``PATH``.
+    """
+    home = environment.get("JAVA_HOME") or _found_by_setup()
+    if home and Path(home, "bin", "java").exists():
+        return home
+    if not home and shutil.which("java", path=environment.get("PATH")):
+        return None
+    why = f"JAVA_HOME is {home!r}, where no java is" if home else "there is none on PATH"
+    raise RunError(
+        "MS205",
+        f"Spark needs Java 17 or newer, but {why}",
+        fix="install one (Debian, Ubuntu: sudo apt-get install default-jre-headless), "
+        "or set JAVA_HOME to one",
+    )
+
+
+def _found_by_setup() -> str:
+    found = Path(sys.prefix, "java-home")
+    return found.read_text(encoding="utf-8").strip() if found.exists() else ""

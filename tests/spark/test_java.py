@@ -1,0 +1,41 @@
+"""Which Java Spark is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from millstream.model.errors import RunError
+from millstream.spark import java
+from millstream.spark.java import checked_java
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "java").chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _no_set_up(monkeypatch):
+    monkeypatch.setattr(java, "_found_by_setup", lambda: "")
+
+
+def test_java_home_comes_first(home):
+    assert checked_java({"JAVA_HOME": str(home), "PATH": ""}) == str(home)
+
+
+def test_what_set_up_found_comes_next(home, monkeypatch):
+    monkeypatch.setattr(java, "_found_by_setup", lambda: str(home))
+    assert checked_java({"PATH": ""}) == str(home)
+
+
+def test_the_java_on_the_path_needs_no_home(home):
+    assert checked_java({"PATH": str(home / "bin")}) is None
+
+
+def test_no_java_at_all_is_an_error_that_says_what_to_install():
+    with pytest.raises(RunError, match="MS205.*none on PATH") as caught:
+        checked_java({"PATH": ""})
+    assert "apt-get install" in caught.value.fix
