@@ -46,6 +46,18 @@ def test_an_empty_source_gives_empty_results():
     assert job.rows() == []
 
 
+def test_what_users_do_to_rows_does_not_change_the_program():
+    lists = ms.from_rows([{"a": [1, 2]}], schema="a array<int>")
+
+    def change(row):
+        row["a"].append(9)
+        return row
+
+    lists.map(change, schema="a array<int>").collect().run()
+    lists.collect().run().rows()[0]["a"].append(7)
+    assert lists.collect().run().rows() == [{"a": [1, 2]}]
+
+
 def test_settings_without_their_grouping_are_refused_at_the_sink():
     with pytest.raises(PlanError, match=r"MS117.*key n.*") as caught:
         numbers().key_by("n").collect()

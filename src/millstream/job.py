@@ -9,6 +9,7 @@ from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
 from millstream.plan.nodes import Node, RowsSource, Source, walk
+from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
 
 
@@ -66,7 +67,8 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
         rejected=sum(len(rejected) for step in steps for rejected in step.rejected.values()),
         _sinks=sinks,
         _rows={
-            sink.name: [row.values for step in steps for row in step.rows[sink]] for sink in sinks
+            sink.name: [own_copy(row.values) for step in steps for row in step.rows[sink]]
+            for sink in sinks
         },
     )
 

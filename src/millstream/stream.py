@@ -26,6 +26,7 @@ from millstream.model.windowing import (
 from millstream.model.windows import Window
 from millstream.pipeline import Pipeline
 from millstream.plan import building
+from millstream.plan.checks.retractions import check_sink
 from millstream.plan.details import Line, columns, settings
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
@@ -304,6 +305,8 @@ class Stream:
                 fix="add .aggregate(…) or .group() before it, or leave the settings out",
             )
         sink = automatic_name("collect", self.node) if name is None else checked_name(name)
+        with in_step(sink):
+            check_sink(self.node)
         return Pipeline((CollectSink(sink, self.schema, self.node),))
 
     def explain(self) -> None:

@@ -101,6 +101,16 @@ def test_sums_of_floats_are_correctly_rounded_and_survive_infinities():
     assert over(ms.sum(), [Decimal("0.1"), Decimal("0.2")]) == Decimal("0.3")
 
 
+def test_sums_of_decimals_keep_all_digits():
+    large, small = Decimal("12345678901234567890123456789012345.67"), Decimal("0.01")
+    assert str(over(ms.sum(), [large, small])) == "12345678901234567890123456789012345.68"
+
+
+def test_a_quantile_beside_infinity_is_a_number():
+    assert over(ms.quantile(q=0.0), [1.0, math.inf]) == 1.0
+    assert over(ms.quantile(q=1.0), [1.0, math.inf]) == math.inf
+
+
 def test_retractions_subtract_in_sums_and_counts():
     items = [Item(5, 0), Item(3, 1, "-")]
     assert evaluate(ms.sum(), items) == 2

@@ -78,6 +78,30 @@ def test_calendar_windows_cover_their_element_and_follow_each_other(unit, zone, 
     assert following.start == window.end
 
 
+@pytest.mark.parametrize(
+    ("zone", "around"),
+    [
+        ("America/St_Johns", "2006-10-29T02:31:00+00:00"),  # back over midnight, 00:01 to 23:01
+        ("America/Toronto", "1919-03-31T04:30:00+00:00"),  # forward over midnight, 23:30 to 00:30
+        ("America/Havana", "2024-11-03T05:00:00+00:00"),  # midnight comes twice
+        ("America/Sao_Paulo", "2018-11-04T03:00:00+00:00"),  # midnight does not come
+        ("Pacific/Apia", "2011-12-30T10:00:00+00:00"),  # a day does not come
+    ],
+)
+@pytest.mark.parametrize("unit", ["day", "week", "month", "year"])
+def test_calendar_windows_divide_time_where_clocks_change_about_midnight(zone, around, unit):
+    change = (datetime.fromisoformat(around) - EPOCH) // timedelta(microseconds=1)
+    windows = []
+    for minutes in range(-180, 181, 5):
+        time = change + minutes * 60 * SECOND
+        (window,) = assign(calendar(unit, zone), time)
+        assert window.start <= time < window.end
+        windows.append(window)
+    distinct = sorted(set(windows))
+    assert all(a.end == b.start for a, b in pairwise(distinct))
+    assert windows == sorted(windows)
+
+
 @pytest.mark.parametrize("unit", ["day", "week", "month", "year"])
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"])
 @pytest.mark.parametrize("moment", [datetime.min, datetime.max])

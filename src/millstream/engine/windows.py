@@ -60,16 +60,19 @@ def _sliding_starts(window: Sliding, elements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_the_calendar(window: Calendar, elements: pl.DataFrame) -> pl.DataFrame:
-    # Local days are few, so their windows come from the reference, one day at a time.
+    # Local days are few, so their windows come from the reference, one day at a time; a day with
+    # two offsets from UTC may have a part that belongs to its neighbour.
     zoned = pl.from_epoch("time", "us").dt.replace_time_zone("UTC")
-    days = elements.with_columns(day=zoned.dt.convert_time_zone(window.timezone).dt.date())
-    firsts = days.group_by("day").agg(pl.col("time").first())
+    local = zoned.dt.convert_time_zone(window.timezone).dt.replace_time_zone(None)
+    days = elements.with_columns(day=local.dt.date(), ahead=local.dt.epoch("us") - pl.col("time"))
+    firsts = days.group_by("day", "ahead").agg(pl.col("time").first())
     bounds = [calendar_interval(window, time) for time in firsts["time"]]
-    table = firsts.select("day").with_columns(
+    table = firsts.select("day", "ahead").with_columns(
         start=pl.Series([b.start for b in bounds], dtype=pl.Int64),
         end=pl.Series([b.end for b in bounds], dtype=pl.Int64),
     )
-    return days.join(table, on="day", how="left", maintain_order="left").drop("day")
+    joined = days.join(table, on=["day", "ahead"], how="left", maintain_order="left")
+    return joined.drop("day", "ahead")
 
 
 def joins(window: Window) -> pl.Expr:

@@ -316,7 +316,7 @@ def combine(
     extract: Callable[[Any], Any],
     merge: Callable[[Any, Any], Any] | None = None,
     retract: Callable[[Any, Any], Any] | None = None,
-    returns: str,
+    returns: str | None = None,
 ) -> Combine:
     """A user's own accumulator, whose result has the Spark type ``returns``.
 
@@ -331,6 +331,12 @@ def combine(
     """
     for given, role in ((create, "create"), (add, "add"), (extract, "extract")):
         _callable(given, role)
+    if returns is None:
+        raise PlanError(
+            "MS113",
+            "combine() does not say what it gives",
+            fix="name the Spark type of its result: combine(…, returns='bigint')",
+        )
     for optional, role in ((merge, "merge"), (retract, "retract")):
         if optional is not None:
             _callable(optional, role)

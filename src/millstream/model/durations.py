@@ -25,7 +25,7 @@ _UNITS = {
     "ms": 1_000,
     "us": 1,
 }
-_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|us|µs|[wdhms])")
+_PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|us|µs|[wdhms])")
 
 
 def microseconds(value: Duration, *, what: str = "duration") -> int:

@@ -9,6 +9,7 @@ from millstream.model.errors import PlanError
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
+from millstream.plan.checks.retractions import check_batches
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import checked_function, checked_on_error, result_schema
@@ -67,6 +68,8 @@ def function(
     step = automatic_name(shape, input)
     with in_step(step):
         checked = checked_function(given, shape)
+        if shape == "map_batches":
+            check_batches(input)
         result = result_schema(checked, shape, schema)
         return Function(step, result, input, shape, checked, checked_on_error(on_error))
 

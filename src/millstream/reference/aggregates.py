@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from millstream.model import aggregates as described
@@ -110,7 +110,10 @@ def _over_values(aggregate: Aggregate, values: list[Any]) -> Any:
 def _total(values: list[Any]) -> Any:
     if any(isinstance(v, float) for v in values):
         return _exactly(math.fsum, values)  # correctly rounded, so the order does not matter
-    return sum(values, Decimal(0) if any(isinstance(v, Decimal) for v in values) else 0)
+    if any(isinstance(v, Decimal) for v in values):
+        with localcontext(prec=76):  # twice the digits of Spark's widest decimal
+            return sum(values, Decimal(0))
+    return sum(values)
 
 
 def _exactly(total: Callable[[list[Any]], float], values: list[Any]) -> float:
@@ -133,8 +136,8 @@ def _quantile(values: list[Any], q: float) -> float:
     position = q * (len(numbers) - 1)
     below = math.floor(position)
     above = min(below + 1, len(numbers) - 1)
-    if numbers[below] == numbers[above]:
-        return numbers[below]
+    if position == below or numbers[below] == numbers[above]:
+        return numbers[below]  # also where the distance to the next one would be infinite
     return numbers[below] + (numbers[above] - numbers[below]) * (position - below)
 
 

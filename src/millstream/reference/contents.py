@@ -60,14 +60,17 @@ class WindowState:
         A retraction without its element stays: in a discarding grouping it takes back
         what an earlier pane held, and sums and counts subtract it.
         """
-        standing: list[Element] = []
-        for element in self.kept + self.new:
-            opposite = _find_opposite(standing, element)
-            if opposite is None:
-                standing.append(element)
+        everything = self.kept + self.new
+        if all(element.kind == "+" for element in everything):
+            return everything
+        standing: dict[tuple[Any, ...], list[Element]] = {}
+        for element in everything:
+            alike = standing.setdefault((element.time, ordering(element.value)), [])
+            if alike and alike[-1].kind != element.kind:
+                alike.pop()
             else:
-                del standing[opposite]
-        return standing
+                alike.append(element)
+        return [element for alike in standing.values() for element in alike]
 
     def timestamp(self) -> int:
         """The event time that a pane emitted now carries."""
@@ -87,13 +90,3 @@ class WindowState:
         if any(arrived < self.window.end for arrived in self.arrivals):
             yield self.timestamp()
         yield from (e.timestamp for e in self.emitted if e.window != self.window)
-
-
-def _find_opposite(standing: list[Element], element: Element) -> int | None:
-    if element.kind == "+" and all(e.kind == "+" for e in standing):
-        return None  # the common case: nothing to look for
-    for i, other in enumerate(standing):
-        same = other.time == element.time and ordering(other.value) == ordering(element.value)
-        if same and other.kind != element.kind:
-            return i
-    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from millstream.model.errors import MillstreamError, RunError
@@ -26,8 +27,13 @@ def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     ]
 
 
+def own_copy(values: dict[str, Any]) -> dict[str, Any]:
+    """A row that whoever gets it may change: what is nested in it is copied, too."""
+    return {name: deepcopy(value) for name, value in values.items()}
+
+
 def _call_on_row(node: Function, values: dict[str, Any]) -> list[dict[str, Any]]:
-    made = node.function(dict(values))
+    made = node.function(own_copy(values))
     return _rows(node, made if node.shape == "flat_map" else [made])
 
 
@@ -57,7 +63,7 @@ def _apply_to_batch(node: Function, rows: list[Row], reject: Reject) -> list[Row
 
 
 def _call_on_batch(node: Function, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    made = node.function([dict(values) for values in batch])
+    made = node.function([own_copy(values) for values in batch])
     return _rows(node, made)
 
 

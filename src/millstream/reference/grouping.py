@@ -87,7 +87,9 @@ class GroupByKeyAndWindow:
         return self._ask(touched)
 
     def _advance_watermark(self, watermark: int) -> list[Emission]:
-        before, self.watermark = self.watermark, max(self.watermark, watermark)
+        if watermark <= self.watermark:
+            return []
+        before, self.watermark = self.watermark, watermark
         due = [
             state
             for state in self._live()
@@ -101,6 +103,8 @@ class GroupByKeyAndWindow:
         return emissions
 
     def _ask_the_due(self, before: int) -> list[Emission]:
+        if self.now == before:
+            return []
         return self._ask(
             state
             for state in self._live()

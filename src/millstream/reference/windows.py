@@ -70,14 +70,21 @@ def expiry(interval: Interval, allowed_lateness: int) -> int:
 
 def calendar_interval(window: Calendar, time: int) -> Interval:
     """The day, week, month or year of the wall calendar that holds ``time``."""
-    unit, zone = window.unit, ZoneInfo(window.timezone)
-    first = _first_day(unit, _local_day(time, zone))
+    zone = ZoneInfo(window.timezone)
+    first = _first_day(window.unit, _local_day(time, zone))
+    interval = _calendar_interval_from(first, window.unit, zone)
+    if time >= interval.end:  # the clock was set back over midnight: that day has begun already
+        first = _next_first_day(window.unit, first)
+        interval = _calendar_interval_from(first, window.unit, zone)
+    return interval
+
+
+def _calendar_interval_from(first: date, unit: CalendarUnit, zone: ZoneInfo) -> Interval:
     try:
-        end = _midnight(_next_first_day(unit, first), zone)
+        end = _beginning(_next_first_day(unit, first), zone)
     except (ValueError, OverflowError):
         end = END_OF_TIME  # the calendar ends with the year 9999
-    # Hours before the year 1 has begun in the zone belong to its first window.
-    return Interval(min(_midnight(first, zone), time), end)
+    return Interval(_beginning(first, zone), end)
 
 
 def _local_day(time: int, zone: ZoneInfo) -> date:
@@ -113,11 +120,25 @@ def _next_first_day(unit: CalendarUnit, first: date) -> date:
 
 
 @lru_cache(maxsize=4096)
-def _midnight(day: date, zone: ZoneInfo) -> int:
-    # fold=0 (the default) is the first of two midnights where clocks go back over it, and the
-    # instant of the jump where they go forward over it: the day's first instant either way.
-    local = datetime(day.year, day.month, day.day, tzinfo=zone)
-    try:
-        return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND
-    except OverflowError:
-        return START_OF_TIME if day.year == 1 else END_OF_TIME
+def _beginning(day: date, zone: ZoneInfo) -> int:
+    """The first instant whose local date is ``day`` or later, so that days divide time.
+
+    It is the first of two midnights where clocks go back over it, and the jump where they go
+    forward over it.
+    """
+    if day == date.min:
+        return START_OF_TIME
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    folds = _instant(midnight), _instant(midnight.replace(fold=1))
+    before, after = min(folds) - 1, max(folds)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _local_day(middle, zone) < day:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+def _instant(local: datetime) -> int:
+    return (local.astimezone(UTC) - _EPOCH) // _MICROSECOND

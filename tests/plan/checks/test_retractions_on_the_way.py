@@ -1,0 +1,36 @@
+"""What lies between a retracting grouping and whoever reads it must treat retractions alike."""
+
+from __future__ import annotations
+
+import pytest
+
+import millstream as ms
+from millstream.model.errors import PlanError
+
+
+def totals():
+    scores = ms.from_rows(
+        [("ann", 1, 1.0)], schema="user string, n int, at double", event_time="at"
+    )
+    grouped = scores.key_by("user").window(ms.fixed(10)).refine(ms.retracting)
+    return grouped.aggregate(n=ms.sum("n")).named("totals")
+
+
+def test_batches_of_retractions_are_refused():
+    with pytest.raises(PlanError, match="MS110 in step 'map_batches-1': 'totals' takes") as caught:
+        totals().map_batches(lambda rows: rows, schema="n bigint")
+    assert "flat_map" in caught.value.fix
+
+
+def test_a_sink_that_could_not_tell_what_is_taken_back_is_refused():
+    with pytest.raises(PlanError, match="MS110 in step 'x'.*lost the column kind") as caught:
+        totals().select("n").collect("x")
+    assert "'kind'" in caught.value.fix
+    assert totals().select("n", "kind").collect("x")
+
+
+def test_a_filter_on_kind_before_another_grouping_is_refused():
+    kept = totals().filter("kind = '+'").named("additions")
+    with pytest.raises(PlanError, match="MS110.*'additions' looks at kind"):
+        kept.key_by("n").window(ms.fixed(10)).refine(ms.retracting).aggregate(m=ms.count())
+    assert kept.collect()
