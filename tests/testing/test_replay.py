@@ -97,3 +97,15 @@ def test_an_aggregate_that_cannot_be_computed_is_refused(aggregate: Any, code: s
 def test_a_pipeline_is_not_replayed_but_its_stream_is() -> None:
     with pytest.raises(TestingError, match="MS301: replay.* not <Pipeline: 'counts'>"):
         replay(COUNTS.collect("counts"), steps=[])  # type: ignore[arg-type]
+
+
+def test_an_unknown_argument_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(TestingError, match="MS301.*'lateness'") as caught:
+        replay(window=ms.fixed(10), steps=[], lateness=3)  # type: ignore[call-arg]
+    assert "allowed_lateness" in caught.value.fix
+
+
+def test_an_aggregate_that_was_not_called_is_told_so() -> None:
+    with pytest.raises(ms.PlanError, match="MS113") as caught:
+        replay(window=ms.fixed(10), steps=[], aggregate=ms.sum)
+    assert "ms.sum('value')" in caught.value.fix

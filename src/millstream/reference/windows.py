@@ -130,7 +130,9 @@ def _beginning(day: date, zone: ZoneInfo) -> int:
         return START_OF_TIME
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
     folds = _instant(midnight), _instant(midnight.replace(fold=1))
-    before, after = min(folds) - 1, max(folds)
+    before, after = min(folds), max(folds)
+    if _local_day(before, zone) >= day:
+        return before
     while after - before > 1:
         middle = (before + after) // 2
         if _local_day(middle, zone) < day:

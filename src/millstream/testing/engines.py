@@ -42,6 +42,13 @@ ENGINES: dict[str, MakeGroups] = {
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:
     """Runs the steps on the engine of that name."""
     check_closes_no_open_window(windowing)
+    if getattr(summary, "__module__", None) == Aggregate.__module__ and callable(summary):
+        name = getattr(summary, "__name__", "sum")
+        raise PlanError(
+            "MS113",
+            f"aggregate={name} makes an aggregate, but is none itself",
+            fix=f"call it: aggregate=ms.{name}('value')",
+        )
     if not (summary is None or isinstance(summary, Aggregate) or callable(summary)):
         raise PlanError(
             "MS113",
@@ -55,4 +62,6 @@ def groups_of(engine: str) -> MakeGroups:
     """What makes the groupings of an engine, refused if there is no such engine."""
     if engine in ENGINES:
         return ENGINES[engine]
-    raise PlanError("MS113", f"there is no engine {engine!r}", fix=did_you_mean(engine, ENGINES))
+    raise PlanError(
+        "MS113", f"there is no engine {engine!r}", fix=did_you_mean(str(engine), ENGINES)
+    )

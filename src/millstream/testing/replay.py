@@ -79,6 +79,13 @@ last=False, kind='+', step=0)
 
     or the path of a transcript; ``name`` picks one of several in the file.
     """
+    for setting in settings:
+        if setting not in Settings.__annotations__:
+            raise TestingError(
+                "MS301",
+                f"replay() has no argument {setting!r}",
+                fix=did_you_mean(setting, Settings.__annotations__),
+            )
     if isinstance(what, Stream):
         _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
         return replay_stream(what.node, _given(steps), groups_of(engine))
