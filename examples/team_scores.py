@@ -88,6 +88,8 @@ def read_arguments() -> argparse.Namespace:
 def show_questions(console: Console, options: argparse.Namespace, trigger: object) -> None:
     window = WINDOWS[options.window]
     answers = Table.grid(padding=(0, 2))
+    for _ in range(3):
+        answers.add_column(overflow="fold")  # nothing is cut off in a narrow terminal
     for question, about, answer in (
         ("What", "is computed", "aggregate(total=ms.sum('points'))"),
         ("Where", "in event time", f"window(ms.{window!r}, allowed_lateness='1h')"),
