@@ -179,4 +179,7 @@ def time_of_day(seconds: float) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell expects of Ctrl-C

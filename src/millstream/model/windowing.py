@@ -90,33 +90,24 @@ def checked_timestamp(value: object) -> Timestamp:
 
 
 def checked_window(value: object) -> Window:
-    if isinstance(value, Window):
-        return value
-    raise PlanError(
-        "MS113",
-        f"window takes a kind of windows, not {value!r}",
-        fix="give one, such as ms.fixed('1m') or ms.session('30m')",
-    )
+    example = "one, such as ms.fixed('1m') or ms.session('30m')"
+    return _a(Window, value, "window takes a kind of windows", example)
 
 
 def checked_trigger(value: object) -> Trigger:
-    if isinstance(value, Trigger):
-        return value
-    raise PlanError(
-        "MS113",
-        f"trigger takes a trigger, not {value!r}",
-        fix="give one, such as ms.at_watermark() or ms.repeatedly(ms.after_count(100))",
-    )
+    example = "one, such as ms.at_watermark() or ms.repeatedly(ms.after_count(100))"
+    return _a(Trigger, value, "trigger takes a trigger", example)
 
 
 def checked_refinement(value: object) -> Refinement:
-    if isinstance(value, Refinement):
+    example = "ms.discarding, ms.accumulating or ms.retracting"
+    return _a(Refinement, value, "refine takes a refinement", example)
+
+
+def _a(kind: type[_T], value: object, takes: str, example: str) -> _T:
+    if isinstance(value, kind):
         return value
-    raise PlanError(
-        "MS113",
-        f"refine takes a refinement, not {value!r}",
-        fix="give ms.discarding, ms.accumulating or ms.retracting",
-    )
+    raise PlanError("MS113", f"{takes}, not {value!r}", fix=f"give {example}")
 
 
 def _one_of(value: object, choices: tuple[_T, ...], name: str) -> _T:

@@ -6,58 +6,32 @@ Only calls of the model's functions on literals are understood: a transcript can
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from millstream.model import aggregates, refinements, triggers, windows
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 
-WINDOWS = {
-    f.__name__: f
-    for f in (
-        windows.fixed,
-        windows.sliding,
-        windows.session,
-        windows.global_window,
-        windows.calendar,
-    )
-}
-TRIGGERS = {
-    f.__name__: f
-    for f in (
-        triggers.at_watermark,
-        triggers.after_count,
-        triggers.after_delay,
-        triggers.every,
-        triggers.repeatedly,
-        triggers.first_of,
-        triggers.all_of,
-        triggers.in_order,
-        triggers.never,
-    )
-}
+
+def _by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
+    return {function.__name__: function for function in functions}
+
+
+WINDOWS = _by_name(
+    windows.fixed, windows.sliding, windows.session, windows.global_window, windows.calendar
+)
+TRIGGERS = _by_name(
+    *(triggers.at_watermark, triggers.after_count, triggers.after_delay, triggers.every),
+    *(triggers.repeatedly, triggers.first_of, triggers.all_of, triggers.in_order, triggers.never),
+)
 REFINEMENTS = {refinement.value: refinement for refinement in refinements.Refinement}
-AGGREGATES = {
-    f.__name__: f
-    for f in (
-        aggregates.count,
-        aggregates.sum,
-        aggregates.min,
-        aggregates.max,
-        aggregates.mean,
-        aggregates.variance,
-        aggregates.stddev,
-        aggregates.first,
-        aggregates.last,
-        aggregates.any_value,
-        aggregates.collect,
-        aggregates.collect_set,
-        aggregates.count_distinct,
-        aggregates.approx_distinct,
-        aggregates.top,
-        aggregates.quantile,
-        aggregates.approx_quantile,
-    )
-}
+AGGREGATES = _by_name(
+    *(aggregates.count, aggregates.sum, aggregates.min, aggregates.max, aggregates.mean),
+    *(aggregates.variance, aggregates.stddev, aggregates.first, aggregates.last),
+    *(aggregates.any_value, aggregates.collect, aggregates.collect_set),
+    *(aggregates.count_distinct, aggregates.approx_distinct, aggregates.top),
+    *(aggregates.quantile, aggregates.approx_quantile),
+)
 
 
 def read_call(text: Any, names: dict[str, Any]) -> Any:
