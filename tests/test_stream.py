@@ -12,7 +12,6 @@ import pytest
 import millstream as ms
 from millstream.model.windowing import Windowing
 from millstream.plan.nodes import (
-    CollectSink,
     EventTime,
     Grouping,
     RowsSource,
@@ -20,6 +19,7 @@ from millstream.plan.nodes import (
     SideOutput,
     TestSource,
 )
+from millstream.plan.targets import Memory
 from millstream.stream import Stream, test_stream
 
 ROWS = ms.from_rows(
@@ -246,7 +246,7 @@ def test_rejected_rows_name_the_step_the_reason_and_the_record() -> None:
 
 def test_collect_ends_a_stream_in_a_sink() -> None:
     (sink,) = TIMED.collect("all").sinks
-    assert isinstance(sink, CollectSink)
+    assert isinstance(sink.target, Memory)
     assert (sink.name, sink.schema, sink.input) == ("all", TIMED.schema, TIMED.node)
 
 

@@ -32,10 +32,11 @@ from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
 from millstream.plan.grouping import Keys, grouping
 from millstream.plan.names import automatic_name, checked_name, with_distinct_names
-from millstream.plan.nodes import CollectSink, Node, OnError, RowsSource, TestSource
+from millstream.plan.nodes import Node, OnError, RowsSource, Sink, TestSource
 from millstream.plan.rows import rows_of
 from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
+from millstream.plan.targets import Memory
 
 _UNSAID = Windowing()
 
@@ -307,7 +308,7 @@ class Stream:
         sink = automatic_name("collect", self.node) if name is None else checked_name(name)
         with in_step(sink):
             check_sink(self.node)
-        return Pipeline((CollectSink(sink, self.schema, self.node),))
+        return Pipeline((Sink(sink, self.schema, self.node, Memory()),))
 
     def explain(self) -> None:
         """Prints the logical plan: each step under the one that it feeds.

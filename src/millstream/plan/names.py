@@ -13,7 +13,16 @@ from itertools import count
 from typing import Any
 
 from millstream.model.errors import PlanError
-from millstream.plan.nodes import Function, Grouping, Node, OneInput, SideOutput, Union, walk
+from millstream.plan.nodes import (
+    Function,
+    Grouping,
+    Node,
+    OneInput,
+    SideOutput,
+    Sink,
+    Union,
+    walk,
+)
 
 
 def kind_of(node: Node) -> str:
@@ -22,10 +31,12 @@ def kind_of(node: Node) -> str:
         return node.shape
     if isinstance(node, SideOutput):
         return node.side
+    if isinstance(node, Sink):
+        return node.target.kind
     if isinstance(node, Grouping):
         return "aggregate"
     words = re.findall("[A-Z][a-z]*", type(node).__name__.removesuffix("Source"))
-    return "_".join(words).lower().removesuffix("_sink")
+    return "_".join(words).lower()
 
 
 def automatic_name(kind: str, *inputs: Node) -> str:

@@ -11,6 +11,7 @@ from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windowing import Windowing
 from millstream.plan.expressions import Expression
 from millstream.plan.schema import Schema
+from millstream.plan.targets import FileFormat, Target
 
 OnError = Literal["fail", "reject", "drop"]
 Side = Literal["late", "rejected"]
@@ -51,6 +52,49 @@ class TestSource(Source):
     """An endless source whose rows come from the steps of a test."""
 
     __test__ = False
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSource(Source):
+    """A source that only Spark can read.
+
+    Rows with equal values in the column ``split`` are in one split, which has a watermark of its
+    own; without such a column all of the source is one split.
+    """
+
+    split: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class FilesSource(SplitSource):
+    """Files in a folder. One that is not bounded goes on to read files as they are added."""
+
+    path: str
+    format: FileFormat
+    options: tuple[tuple[str, str], ...] = ()
+    max_files_per_batch: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SocketSource(SplitSource):
+    """Lines of text that a server sends."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, eq=False)
+class RateSource(SplitSource):
+    """Numbers and the times at which they were made, so many each second."""
+
+    rows_per_second: int
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(SplitSource):
+    """A DataFrame of the user's own Spark session."""
+
+    frame: Any = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +190,7 @@ class SideOutput(OneInput):
 class Sink(OneInput):
     """Where results go."""
 
-
-@dataclass(frozen=True, eq=False)
-class CollectSink(Sink):
-    """Keeps the rows in memory, for the job to hand out."""
+    target: Target
 
 
 def walk(*outputs: Node) -> Iterator[Node]:
