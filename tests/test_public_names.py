@@ -25,13 +25,14 @@ WHAT = {
     "approx_quantile", "combine",
 }  # fmt: skip
 WATERMARKS = {"bounded", "ascending", "punctuated"}
-PROGRAM = {"from_rows", "Stream", "Pipeline", "pipeline"}
+SOURCES = {"from_rows", "from_dataframe", "read_files", "read_rate", "read_socket"}
+PROGRAM = {"Stream", "Pipeline", "pipeline"}
 ERRORS = {"MillstreamError", "PlanError", "RunError"}
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
     assert set(millstream.__all__) == (
-        WHERE | WHEN | HOW | WHAT | WATERMARKS | PROGRAM | ERRORS | {"__version__"}
+        WHERE | WHEN | HOW | WHAT | WATERMARKS | SOURCES | PROGRAM | ERRORS | {"__version__"}
     )
     assert len(millstream.__all__) == len(set(millstream.__all__))
 

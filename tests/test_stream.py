@@ -5,22 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 import millstream as ms
 from millstream.model.windowing import Windowing
-from millstream.plan.nodes import (
-    EventTime,
-    Grouping,
-    RowsSource,
-    Select,
-    SideOutput,
-    TestSource,
-)
-from millstream.plan.targets import Memory
-from millstream.stream import Stream, test_stream
+from millstream.plan.nodes import Grouping, Select, SideOutput, Sink
+from millstream.plan.targets import Console, Each, Files, Memory
+from millstream.sources import test_stream
+from millstream.stream import Stream
 
 ROWS = ms.from_rows(
     [("ann", "red", 3, 10.0)], schema="user string, team string, points int, at double"
@@ -244,27 +239,115 @@ def test_rejected_rows_name_the_step_the_reason_and_the_record() -> None:
     assert rejected.node.side == "rejected"
 
 
-def test_collect_ends_a_stream_in_a_sink() -> None:
-    (sink,) = TIMED.collect("all").sinks
-    assert isinstance(sink.target, Memory)
-    assert (sink.name, sink.schema, sink.input) == ("all", TIMED.schema, TIMED.node)
+def test_drop_keeps_the_other_columns_in_their_order() -> None:
+    dropped = ROWS.with_columns(**{"a b": "points"}).drop("TEAM", "at")
+    assert str(dropped.schema) == "user STRING, points INT, `a b` INT"
+    assert isinstance(dropped.node, Select)
+    assert dropped.collect().run().rows() == [{"user": "ann", "points": 3, "a b": 3}]
 
 
-def test_an_event_time_is_a_step_after_the_source() -> None:
-    stream = ms.from_rows([], schema="At date", event_time="at", watermark=ms.ascending(), name="a")
-    node = stream.node
-    assert isinstance(node, EventTime)
-    assert (node.column, node.watermark) == ("At", ms.ascending())
-    assert isinstance(node.input, RowsSource)
-    assert (node.input.name, node.input.bounded) == ("a", True)
+def test_drop_names_columns_that_there_are_and_leaves_some() -> None:
+    with refused("MS102", "select-1"):
+        ROWS.drop("user", "teem")
+    with refused("MS113", "select-1"):
+        ROWS.drop()
+    with refused("MS113", "select-1"):
+        ROWS.drop("user", "team", "points", "at")
+    with refused("MS102", "select-1"):
+        ROWS.key_by("team").drop("team")
 
 
-def test_a_test_stream_is_endless() -> None:
-    node = test_stream({"n": int}, name="numbers").node
-    assert isinstance(node, TestSource)
-    assert (node.name, node.bounded) == ("numbers", False)
-    with refused("MS111", "test-1"):
-        test_stream("n itn")
+@pytest.mark.parametrize(
+    ("part", "name", "type"),
+    [
+        ("window.start AS start", "start", "TIMESTAMP"),
+        ("window.end", "end", "TIMESTAMP"),
+        ("pane.timing AS timing", "timing", "STRING"),
+        ("PANE.INDEX", "index", "BIGINT"),
+    ],
+)
+def test_parts_of_window_and_pane_are_columns_like_others(part: str, name: str, type: str) -> None:
+    totals = TIMED.key_by("team").window(ms.fixed("1m")).aggregate(n=ms.count())
+    flat = totals.select("team", part)
+    assert str(flat.schema) == f"team STRING, {name} {type}"
+    (row,) = flat.collect().run().rows()
+    expected = {
+        "start": datetime(1970, 1, 1, tzinfo=UTC),
+        "end": datetime(1970, 1, 1, 0, 1, tzinfo=UTC),
+        "timing": "ON_TIME",
+        "index": 0,
+    }
+    assert row == {"team": "red", name: expected[name]}
+
+
+def save(rows: list[dict[str, Any]], batch: int, slice: int) -> None: ...
+
+
+SINKS = {
+    "collect": (lambda stream, *name: stream.collect(*name), Memory()),
+    "write_files": (
+        lambda stream, *name: stream.write_files("/out", "json", {"compression": "gzip"}, *name),
+        Files("/out", "json", (("compression", "gzip"),)),
+    ),
+    "write_console": (lambda stream, *name: stream.write_console(5, *name), Console(5)),
+    "write_each": (lambda stream, *name: stream.write_each(save, *name), Each(save)),
+}
+each_sink = pytest.mark.parametrize("kind", SINKS)
+
+
+@each_sink
+def test_a_sink_ends_a_stream_in_its_target(kind: str) -> None:
+    write, target = SINKS[kind]
+    (sink,) = write(TIMED).sinks
+    assert isinstance(sink, Sink)
+    assert (sink.name, sink.schema, sink.input) == (f"{kind}-1", TIMED.schema, TIMED.node)
+    assert sink.target == target
+    assert write(TIMED, "all").sinks[0].name == "all"
+    with refused("MS113"):
+        write(TIMED, "")
+
+
+@each_sink
+def test_a_sink_after_settings_is_refused(kind: str) -> None:
+    write, _ = SINKS[kind]
+    with pytest.raises(ms.PlanError, match=rf"^MS117: {kind}\(\) comes after settings .* key team"):
+        write(TIMED.key_by("team"))
+
+
+@each_sink
+def test_a_sink_of_retractions_needs_their_kind(kind: str) -> None:
+    write, _ = SINKS[kind]
+    totals = TIMED.refine(ms.retracting).aggregate(n=ms.count())
+    write(totals)
+    with refused("MS110", f"{kind}-1"):
+        write(totals.drop("kind"))
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "all", None])
+def test_the_console_takes_a_number_of_rows(limit: Any) -> None:
+    with refused("MS113"):
+        ROWS.write_console(limit)
+
+
+@pytest.mark.parametrize("function", [5, None, lambda rows: None, lambda rows, batch: None])
+def test_rows_are_handed_to_a_function_of_three_arguments(function: Any) -> None:
+    with refused("MS113") as caught:
+        ROWS.write_each(function)
+    assert "three arguments" in caught.value.fix
+
+
+@pytest.mark.parametrize("function", [print, max, lambda *all: None, lambda r, b, s, x=1: None])
+def test_a_function_that_can_take_three_arguments_will_do(function: Any) -> None:
+    ROWS.write_each(function)
+
+
+def test_files_are_written_to_a_path_in_a_format() -> None:
+    with refused("MS113"):
+        ROWS.write_files("")
+    with refused("MS113"):
+        ROWS.write_files("/out", format="xml")  # type: ignore[arg-type]
+    with refused("MS113"):
+        ROWS.write_files("/out", options={"header": None})
 
 
 @pytest.mark.parametrize(

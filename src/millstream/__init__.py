@@ -42,7 +42,8 @@ from millstream.model.triggers import (
 from millstream.model.watermarks import ascending, bounded, punctuated
 from millstream.model.windows import calendar, fixed, global_window, session, sliding
 from millstream.pipeline import Pipeline, pipeline
-from millstream.stream import Stream, from_rows
+from millstream.sources import from_dataframe, from_rows, read_files, read_rate, read_socket
+from millstream.stream import Stream
 
 __version__ = "0.1.0"
 
@@ -74,6 +75,7 @@ __all__ = [
     "first",
     "first_of",
     "fixed",
+    "from_dataframe",
     "from_rows",
     "global_window",
     "in_order",
@@ -85,6 +87,9 @@ __all__ = [
     "pipeline",
     "punctuated",
     "quantile",
+    "read_files",
+    "read_rate",
+    "read_socket",
     "repeatedly",
     "retracting",
     "session",

@@ -1,80 +1,266 @@
-"""A program that ran, and what came of it."""
+"""A program that runs or ran, how far it has come, and what came of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import atexit
+import sys
+import uuid
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
-from millstream.model.errors import PlanError, RunError, did_you_mean
+from millstream.model.errors import MillstreamError, PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
-from millstream.plan.nodes import Node, RowsSource, Source, walk
+from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
+from millstream.plan.targets import Memory
+from millstream.progress import BatchReport, Progress, Tracker
 from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
 
+if TYPE_CHECKING:
+    from millstream.spark.running import StreamingJob
 
-@dataclass(frozen=True, repr=False)
+Mode = Literal["streaming", "batch"]
+SHARDS = 8
+_running: weakref.WeakSet[Job] = weakref.WeakSet()
+
+
 class Job:
-    """A finished run: the rows of each sink, and how many records were late or rejected."""
+    """A run of a program.
 
-    name: str
-    late: int
-    rejected: int
-    _sinks: tuple[Node, ...]
-    _rows: dict[str, list[dict[str, Any]]]
+    One over bounded sources has finished when ``run`` returns. One over endless sources goes on in
+    the background: ``wait()`` for it, and ``stop()`` it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sinks: tuple[Node, ...],
+        tracker: Tracker,
+        rows: Callable[[str], list[dict[str, Any]]],
+    ) -> None:
+        self.name = name
+        self._sinks = sinks
+        self._tracker = tracker
+        self._rows = rows
+        self._stream: StreamingJob | None = None
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
-        """The rows that a sink collected; ``sink`` may be left out where there is only one.
+        """The rows that a sink has collected; ``sink`` may be left out where there is only one.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").collect().run("big").rows()
         [{'n': 2}]
         """
-        if sink is None and len(self._rows) == 1:
-            return next(iter(self._rows.values()))
-        if sink not in self._rows:
-            raise self._no_such(sink)
-        return self._rows[sink]
+        collected = [s.name for s in self._sinks if isinstance(s, Sink) and _in_memory(s)]
+        if sink is None and len(collected) == 1:
+            return self._rows(collected[0])
+        if sink is None or sink not in collected:
+            raise self._no_such(sink, collected)
+        return self._rows(sink)
 
-    def _no_such(self, sink: str | None) -> PlanError:
-        if sink is None:
-            choices = " or ".join(f"rows({name!r})" for name in self._rows)
+    @property
+    def late(self) -> int:
+        """How many rows came too late for a grouping."""
+        return self.progress().late
+
+    @property
+    def rejected(self) -> int:
+        """How many rows were rejected."""
+        return self.progress().rejected
+
+    def progress(self) -> Progress:
+        """How far the job has come.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").collect("all").run("two").progress().state
+        'finished'
+        """
+        return self._tracker.progress()
+
+    def wait(self) -> Job:
+        """Waits until the job has ended, and shows how far it has come.
+
+        In a terminal that is a live view, elsewhere a log line for each batch. Ctrl-C stops the
+        job cleanly: the batch under way ends, and the job can be resumed.
+        """
+        if self._stream is not None:
+            from millstream.live import view_of, wait
+
+            wait(self._tracker, self._stream.stop, view_of(self.name))
+            self._ended(self._stream)
+        return self
+
+    def stop(self) -> Job:
+        """Stops the job after the batch under way; it can be resumed from its checkpoint."""
+        if self._stream is not None:
+            self._stream.stop()
+            self._ended(self._stream)
+        return self
+
+    def process_all(self) -> Job:
+        """Waits until all that the sources have now is processed: for tests and notebooks."""
+        if self._stream is not None:
+            self._stream.process_all()
+        return self
+
+    def _ended(self, stream: StreamingJob) -> None:
+        stream.join()
+        _running.discard(self)
+        if stream.error is not None:
+            raise stream.error
+
+    def _no_such(self, sink: str | None, collected: list[str]) -> PlanError:
+        names = [s.name for s in self._sinks]
+        if not collected:
+            what, fix = "no sink that collects rows", "add one: stream.collect('results')"
+        elif sink is None:
+            choices = " or ".join(f"rows({name!r})" for name in collected)
             what, fix = "several sinks", f"name one: {choices}"
+        elif sink in names:
+            what = f"a sink {sink!r} that does not keep its rows"
+            fix = f"read them where it writes them, or use one of: {', '.join(collected)}"
         else:
-            what, fix = f"no sink {sink!r}", did_you_mean(sink, self._rows)
+            what, fix = f"no sink {sink!r}", did_you_mean(sink, collected)
         return PlanError("MS113", f"job {self.name!r} has {what}", fix=fix)
 
     def __repr__(self) -> str:
-        sinks = ", ".join(f"{_count(rows)} in {name!r}" for name, rows in self._rows.items())
-        return f"<Job {self.name!r}: finished; {sinks}; {self.late} late, {self.rejected} rejected>"
+        progress = self.progress()
+        written = progress.written
+        sinks = ", ".join(f"{_count(written.get(s.name, 0))} in {s.name!r}" for s in self._sinks)
+        counts = f"{progress.late} late, {progress.rejected} rejected"
+        return f"<Job {self.name!r}: {progress.state}; {sinks}; {counts}>"
 
     def _repr_svg_(self) -> str:
         return draw_plan(*self._sinks)
 
 
+def run(
+    name: str,
+    sinks: tuple[Node, ...],
+    *,
+    checkpoint: str | None,
+    spark: Any,
+    mode: Mode | None,
+    every: str | None,
+) -> Job:
+    """Runs a program: a small one that only collects rows it brings along needs no Spark."""
+    if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
+        try:
+            return run_to_the_end(name, sinks)
+        except RunError as error:
+            if error.code != "MS203":  # what the reference cannot compute, Spark may
+                raise
+    return _run_on_spark(name, sinks, checkpoint, spark, mode, every)
+
+
+def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
+    sources = [node for node in walk(*sinks) if isinstance(node, Source)]
+    return all(isinstance(source, RowsSource) for source in sources) and all(
+        isinstance(sink, Sink) and _in_memory(sink) for sink in sinks
+    )
+
+
+def _in_memory(sink: Sink) -> bool:
+    return isinstance(sink.target, Memory)
+
+
+def _run_on_spark(
+    name: str,
+    sinks: tuple[Node, ...],
+    checkpoint: str | None,
+    spark: Any,
+    mode: Mode | None,
+    every: str | None,
+) -> Job:
+    from millstream.spark.checkpoint import opened
+    from millstream.spark.physical import physical
+    from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
+    from millstream.spark.session import checked_session, local_session
+
+    plan = physical(sinks)
+    streaming = _is_streaming(plan.sources, mode, checkpoint)
+    session = checked_session(spark or local_session(name), streaming)
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
+    labels = labels_of(max(SHARDS, 2 * partitions), partitions)
+    tracker = Tracker()
+    if not streaming:
+        ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
+        job = Job(name, sinks, tracker, ledger.rows)
+        try:
+            run_batch(plan, session, ledger, labels)
+        except BaseException:
+            tracker.state("failed")
+            raise
+        tracker.state("finished")
+        return job
+    folder = opened(name, checkpoint, plan, labels)
+    ledger = Ledger(folder.run, plan.sinks, tracker)
+    job = Job(name, sinks, tracker, ledger.rows)
+    job._stream = StreamingJob(name, plan, session, ledger, folder, every)
+    _running.add(job)
+    if all(source.bounded for source in plan.sources):
+        job._ended(job._stream)
+    return job
+
+
+def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:
+    endless = [source for source in sources if not source.bounded]
+    if mode not in (None, "streaming", "batch"):
+        raise PlanError(
+            "MS113", f"mode={mode!r} is not a choice", fix="write 'streaming' or 'batch'"
+        )
+    if mode == "batch" and endless:
+        raise PlanError(
+            "MS113",
+            f"source {endless[0].name!r} has no end, so mode='batch' would not have one either",
+            fix="read what is there now, read_files(…, bounded=True), or leave mode out",
+        )
+    return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)
+
+
+@atexit.register
+def _stop_what_runs() -> None:
+    """A program that ends takes its jobs along: they are stopped where they can be resumed."""
+    for job in list(_running):
+        if not job.progress().over:
+            print(
+                f"millstream: job {job.name!r} is stopped because the program ends; "
+                "write job.wait() to let it run",
+                file=sys.stderr,
+            )
+            try:
+                job.stop()
+            except MillstreamError as error:
+                print(error, file=sys.stderr)
+
+
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
     """Runs a program over bounded sources on the reference: all rows, then the end of time."""
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
-    rows = {source.name: _rows_of(source) for source in sources}
     interpreter = Interpreter(*sinks)
-    steps = (
-        interpreter.step(rows=rows),
-        interpreter.step(watermarks={source.name: END_OF_TIME for source in sources}),
+    rows = {source.name: _rows_of(source) for source in sources}
+    step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
+    tracker = Tracker()
+    tracker.report(
+        BatchReport(
+            batch=0,
+            started=0,
+            seconds=0,
+            rows=sum(map(len, rows.values())),
+            written={sink.name: len(step.rows[sink]) for sink in sinks},
+            late={node.name: len(late) for node, late in step.late_elements.items()},
+            rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
+        )
     )
-    return Job(
-        name=name,
-        late=sum(len(late) for step in steps for late in step.late_elements.values()),
-        rejected=sum(len(rejected) for step in steps for rejected in step.rejected.values()),
-        _sinks=sinks,
-        _rows={
-            sink.name: [own_copy(row.values) for step in steps for row in step.rows[sink]]
-            for sink in sinks
-        },
-    )
+    tracker.state("finished")
+    made = {sink.name: [own_copy(row.values) for row in step.rows[sink]] for sink in sinks}
+    return Job(name, sinks, tracker, made.__getitem__)
 
 
-def _count(rows: list[dict[str, Any]]) -> str:
-    return "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"
 
 
 def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:

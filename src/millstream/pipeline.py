@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
-from millstream.plan.names import check_names, with_distinct_names
+from millstream.plan.names import check_names, checked_job_name, with_distinct_names
 from millstream.plan.nodes import Node, Sink
 
 if TYPE_CHECKING:
@@ -30,8 +32,26 @@ class Pipeline:
         """The sinks, in a graph where every step has a name of its own."""
         return with_distinct_names(*self.outputs)
 
-    def run(self, name: str = "job") -> Job:
-        """Runs the program over all of its rows, on the reference interpreter.
+    def run(
+        self,
+        name: str = "job",
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        spark: Any = None,
+        mode: Literal["streaming", "batch"] | None = None,
+        every: Duration | None = None,
+    ) -> Job:
+        """Runs the program: to the end of its sources, or for as long as they go on.
+
+        Sources that all end make one batch query, and ``run`` returns when it is done. Endless ones
+        make one Structured Streaming query, which goes on in the background: see ``Job.wait``.
+        ``mode`` chooses otherwise. A small program that only collects rows given by ``from_rows``
+        runs in this process, without Spark, unless anything is said here.
+
+        ``checkpoint`` is a folder for what jobs need to go on: the job resumes there under its
+        name, and each result is written exactly once. Without one, a job that was stopped begins
+        anew. ``spark`` is your own session, in place of one on this machine. ``every`` is how often
+        a streaming job looks for new data; without it, as soon as there is some.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
@@ -42,9 +62,20 @@ class Pipeline:
         [(False, 1), (True, 2)]
         """
         # The reference and its SQL take most of an import: only programs that run pay it.
-        from millstream.job import run_to_the_end
+        from millstream.job import run
 
-        return run_to_the_end(name, self.sinks)
+        folder = None if checkpoint is None else os.path.abspath(checkpoint)
+        if isinstance(checkpoint, str) and ":/" in checkpoint:
+            folder = checkpoint
+        wait = None if every is None else f"{positive(every, what='every') // 1000} milliseconds"
+        return run(
+            checked_job_name(name),
+            self.sinks,
+            checkpoint=folder,
+            spark=spark,
+            mode=mode,
+            every=wait,
+        )
 
     def explain(self) -> None:
         """Prints the logical plan: each step under the one that it feeds."""

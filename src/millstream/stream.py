@@ -1,9 +1,9 @@
-# ruff: noqa: PT028 - test_stream is no test
 """The fluent API: what a user's program is written in. Each method adds a step or a setting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -26,17 +26,18 @@ from millstream.model.windowing import (
 from millstream.model.windows import Window
 from millstream.pipeline import Pipeline
 from millstream.plan import building
-from millstream.plan.checks.retractions import check_sink
+from millstream.plan.checks.each_function import checked_each
+from millstream.plan.counts import checked_count
 from millstream.plan.details import Line, columns, settings
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
+from millstream.plan.files import checked_format, checked_options, checked_path
 from millstream.plan.grouping import Keys, grouping
-from millstream.plan.names import automatic_name, checked_name, with_distinct_names
-from millstream.plan.nodes import Node, OnError, RowsSource, Sink, TestSource
-from millstream.plan.rows import rows_of
+from millstream.plan.names import checked_name, with_distinct_names
+from millstream.plan.nodes import Node, OnError
 from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
-from millstream.plan.targets import Memory
+from millstream.plan.targets import Console, Each, FileFormat, Files, Memory, Target
 
 _UNSAID = Windowing()
 
@@ -91,6 +92,16 @@ class Stream:
         <Stream 'with_columns-1': n INT, square INT>
         """
         return self._then(building.with_columns(self.node, named))
+
+    def drop(self, *columns: str) -> Stream:
+        """The rows without these columns.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int").aggregate(n=ms.count())
+        >>> numbers.drop("window", "pane")
+        <Stream 'select-1': n BIGINT>
+        """
+        return self._then(building.drop(self.node, columns))
 
     def map(
         self,
@@ -298,17 +309,55 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
         <Pipeline: 'numbers'>
         """
-        if self._settings:
-            settings = ", ".join(map(" ".join, self._settings))
-            raise PlanError(
-                "MS117",
-                f"collect() comes after settings without their grouping: {settings}",
-                fix="add .aggregate(…) or .group() before it, or leave the settings out",
-            )
-        sink = automatic_name("collect", self.node) if name is None else checked_name(name)
-        with in_step(sink):
-            check_sink(self.node)
-        return Pipeline((Sink(sink, self.schema, self.node, Memory()),))
+        return self._into(Memory(), name)
+
+    def write_files(
+        self,
+        path: str | os.PathLike[str],
+        format: FileFormat = "parquet",
+        options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Pipeline:
+        """A pipeline that writes the rows to files in a folder, each row exactly once.
+
+        ``options`` are called as in Spark: ``compression``, and for csv ``header`` and ``sep``.
+        Text holds one column of STRING; csv holds no arrays, maps and structs, so neither
+        ``window`` nor ``pane``.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.write_files("/data/numbers", format="csv", options={"header": True})
+        <Pipeline: 'write_files-1'>
+        """
+        target = Files(checked_path(path), checked_format(format), checked_options(options))
+        return self._into(target, name)
+
+    def write_console(self, limit: int = 20, name: str | None = None) -> Pipeline:
+        """A pipeline that prints the rows, of each batch at most the first ``limit``.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").write_console()
+        <Pipeline: 'write_console-1'>
+        """
+        return self._into(Console(checked_count(limit, "limit", example=20)), name)
+
+    def write_each(
+        self,
+        function: Callable[[list[dict[str, Any]], int, int], Any],
+        name: str | None = None,
+    ) -> Pipeline:
+        """A pipeline that hands the rows to a function: some rows, their batch and their slice.
+
+        After a failure a batch may be handed over again, in the same slices. A function that
+        keeps (batch, slice) with what it writes can then skip what it has already written.
+
+        >>> import millstream as ms
+        >>> def save(rows: list[dict[str, object]], batch: int, slice: int) -> None:
+        ...     print(f"{len(rows)} rows of slice {slice} of batch {batch}")
+        >>> ms.from_rows([(1,), (2,)], schema="n int").write_each(save)
+        <Pipeline: 'write_each-1'>
+        """
+        return self._into(Each(checked_each(function)), name)
 
     def explain(self) -> None:
         """Prints the logical plan: each step under the one that it feeds.
@@ -343,56 +392,12 @@ class Stream:
     def _with(self, **said: Any) -> Stream:
         return replace(self, windowing=replace(self.windowing, **said))
 
-
-def from_rows(
-    rows: Iterable[Any],
-    schema: Any = None,
-    event_time: str | None = None,
-    watermark: WatermarkPolicy | None = None,
-    name: str | None = None,
-) -> Stream:
-    """A stream of the rows given, which ends after them.
-
-    Rows are dicts, tuples in the order of the schema, or dataclass instances, which bring their
-    own schema.
-
-    >>> from_rows([{"user": "ann", "at": 1.0}], schema="user string, at double", event_time="at")
-    <Stream 'event_time-1': user STRING, at DOUBLE>
-    """
-    step = automatic_name("rows") if name is None else checked_name(name)
-    known, made = rows_of(rows, schema, step)
-    stream = Stream(RowsSource(step, known, True, made))
-    return _timed(stream, event_time, watermark)
-
-
-def test_stream(
-    schema: Any,
-    event_time: str | None = None,
-    watermark: WatermarkPolicy | None = None,
-    name: str | None = None,
-) -> Stream:
-    """An endless stream whose rows come from the steps of a test.
-
-    >>> test_stream("user string, at timestamp", event_time="at", name="clicks")
-    <Stream 'event_time-1': user STRING, at TIMESTAMP>
-    """
-    step = automatic_name("test") if name is None else checked_name(name)
-    with in_step(step):
-        source = TestSource(step, Schema.of(schema), bounded=False)
-    return _timed(Stream(source), event_time, watermark)
-
-
-test_stream.__test__ = False  # type: ignore[attr-defined] # its name starts like a test's
-
-
-def _timed(stream: Stream, column: str | None, watermark: WatermarkPolicy | None) -> Stream:
-    if column is not None:
-        return stream.with_event_time(column, watermark)
-    if watermark is not None:
-        raise PlanError(
-            "MS115",
-            f"watermark={watermark!r} has no event time to follow",
-            fix="name the column of the event time as well: event_time='at'",
-            step=stream.node.name,
-        )
-    return stream
+    def _into(self, target: Target, name: str | None) -> Pipeline:
+        if self._settings:
+            settings = ", ".join(map(" ".join, self._settings))
+            raise PlanError(
+                "MS117",
+                f"{target.kind}() comes after settings without their grouping: {settings}",
+                fix="add .aggregate(…) or .group() before it, or leave the settings out",
+            )
+        return Pipeline((building.sink(self.node, target, name),))

@@ -75,3 +75,10 @@ def test_nothing_is_fetched_from_a_network() -> None:
 
 def test_a_stream_draws_itself_too() -> None:
     assert len(list(ElementTree.fromstring(TOTALS._repr_svg_()).iter(f"{SVG}rect"))) == 4
+
+
+def test_sources_and_sinks_show_their_paths() -> None:
+    copied = ms.read_files("/in", format="text").write_files("/out", format="text")
+    texts = [text.text or "" for text in drawn(copied).iter(f"{SVG}text")]
+    assert "reads  text files in /in, as they are added" in texts
+    assert "writes  text files to /out" in texts

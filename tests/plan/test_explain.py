@@ -8,7 +8,9 @@ import pytest
 
 import millstream as ms
 from millstream.plan.explain import explain_plan
-from millstream.stream import test_stream
+from millstream.plan.nodes import FrameSource
+from millstream.plan.schema import Schema
+from millstream.sources import test_stream
 
 SCORES = test_stream(
     "user string, team string, points int, at timestamp",
@@ -133,3 +135,55 @@ def test_branches_are_told_under_the_names_they_run_with() -> None:
     rows = ms.from_rows([], schema="n int")
     united = rows.filter("n > 1").union(rows.filter("n < 1")).collect()
     assert "filter 'filter-2'" in explain_plan(*united.sinks)
+
+
+def test_sources_tell_where_their_rows_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+    files = ms.read_files(
+        "/data/scores", "csv", "k string, at timestamp", event_time="at",
+        watermark=ms.ascending(), split="k", max_files_per_batch=1,
+        options={"header": True, "password": "secret"},
+    )  # fmt: skip
+    assert lines(capsys, files)[2:] == [
+        "└─ files 'files-1' → k STRING, at TIMESTAMP",
+        "        reads    csv files in /data/scores, as they are added",
+        "        batch    at most 1 file",
+        "        options  header, password",
+        "        split    by k",
+    ]
+    assert lines(capsys, ms.read_files("s3a://b/*.txt", format="text", bounded=True)) == [
+        "files 'files-1' → value STRING",
+        "     reads  text files in s3a://b/*.txt, those there at the start",
+    ]
+    assert lines(capsys, ms.read_socket("example.org", 9999)) == [
+        "socket 'socket-1' → value STRING",
+        "     reads  lines of text from example.org:9999",
+    ]
+    assert lines(capsys, ms.read_rate(1, event_time=None))[1] == "     makes  1 row a second"
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_dataframe_tells_whether_it_is_streaming(bounded: bool) -> None:
+    node = FrameSource("frame-1", Schema.of("k string"), bounded, "k", frame=None)
+    kind = "a DataFrame" if bounded else "a streaming DataFrame"
+    assert explain_plan(node).splitlines()[1:] == [
+        f"     reads  {kind} of Spark",
+        "     split  by k",
+    ]
+
+
+def test_sinks_tell_where_their_rows_go(capsys: pytest.CaptureFixture[str]) -> None:
+    def save(rows: Any, batch: int, slice: int) -> None: ...
+
+    rows = ms.from_rows([], schema="n int")
+    assert lines(capsys, rows.write_files("/out", "csv", options={"sep": ";"}, name="out"))[:3] == [
+        "write_files 'out'",
+        "│    writes   csv files to /out",
+        "│    options  sep",
+    ]
+    assert lines(capsys, rows.write_console())[1] == (
+        "│    writes  at most 20 rows of a batch to standard output"
+    )
+    assert lines(capsys, rows.write_each(save))[:2] == [
+        "write_each 'write_each-1'",
+        "│    calls  save(rows, batch, slice)",
+    ]

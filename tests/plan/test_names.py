@@ -34,6 +34,17 @@ def test_every_kind_of_step_is_called_by_its_method() -> None:
     }  # fmt: skip
 
 
+def test_every_kind_of_source_and_sink_is_called_by_what_it_reads_and_its_method() -> None:
+    lines = ms.read_files("/in", format="text").union(ms.read_socket(port=9999))
+    ticks = ms.read_rate(event_time=None)
+    every = ms.pipeline(
+        lines.write_files("/out"), ticks.write_console(), ticks.write_each(print), ticks.collect()
+    )
+    assert {name.removesuffix("-1") for name in names(every)} == {
+        "files", "socket", "rate", "union", "write_files", "write_console", "write_each", "collect",
+    }  # fmt: skip
+
+
 def test_branches_that_meet_get_numbers_of_their_own() -> None:
     united = ROWS.filter("n > 1").union(ROWS.filter("n < 1"), ms.from_rows([], schema="n int"))
     found = names(united.collect())

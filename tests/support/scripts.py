@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
 from hypothesis import strategies as st
 
 import millstream as ms
 from millstream.testing import Elements, ProcessingTime, Watermark
 
 KEYS = ("a", "b")
+
+NUMBERS = {
+    "digits": [*range(10), None],
+    # Few bits each, so that sums are exact in any order.
+    "floats": [math.nan, math.inf, -math.inf, -0.0, 0.0, 0.25, -1.5, 1e6, None],
+    "decimals": [Decimal("0.10"), Decimal("-0.1"), Decimal("12.345"), Decimal(3), None],
+}
+"""Values that one can compute with, some of them awkward."""
+
+LARGE = {
+    "integers": [2**63 - 1, -(2**63), 2**62, 1, -1, None],
+    "decimals": [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(1), None],
+}
+"""Numbers whose sums their types may not hold."""
+
+OTHERS = {
+    "texts": ["", "a", "A", "\0", "é", "e\u0301", "ß", "日本", "😀", None],
+    "booleans": [True, False, None],
+    "bytes": [b"", b"\0", b"a", b"\xff", None],
+    "dates": [date(1, 1, 1), date(1969, 12, 31), date(2024, 2, 29), None],
+    "times": [datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), datetime(2024, 1, 1, tzinfo=UTC)],
+    "lists": [[], [1], [1, None], [None], [1, 2], None],
+    "structs": [
+        {"a": a, "b": {"c": c}} for a in (1, None) for c in ([math.nan], [-0.0, 1.5], None)
+    ],
+}
+"""Values that only have an order."""
 
 
 def windows(kinds=("fixed", "sliding", "session", "global")):
@@ -62,12 +93,12 @@ def safe_triggers():
     )
 
 
-def steps(max_size=14):
+def steps(max_size=14, values=range(10)):
     """Bundles around the watermark, which moves on with the clock, and the end of the input.
 
     Times are drawn relative to the watermark, so that much is late, and sessions meet across it.
     """
-    element = st.tuples(st.sampled_from(KEYS), st.integers(0, 9), st.integers(-14, 14))
+    element = st.tuples(st.sampled_from(KEYS), st.sampled_from(values), st.integers(-14, 14))
     bundle = st.lists(element, min_size=1, max_size=4)
     move = st.integers(1, 12)
     script = st.lists(

@@ -2,6 +2,10 @@
 
 Each accumulator keeps a few columns for a pane. The same expressions fold a batch's elements into
 partial results and merge partial results of a window: an element is a pane of one.
+
+The type of an input is known only where an expression meets its table. So where types differ in
+what must be done, there is an expression for each kind of column: a selector, which makes nothing
+of columns of another kind.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import polars as pl
+from polars import selectors
 
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
@@ -42,6 +47,10 @@ class Accumulator(ABC):
         """The columns of a pane that holds nothing."""
         return ((column, pl.lit(None)) for column in self.columns())
 
+    def beyond(self, panes: pl.DataFrame) -> str | None:
+        """The type that cannot hold one of the panes' results, if there is one."""
+        return None
+
 
 class Count(Accumulator):
     def columns(self) -> Iterator[str]:
@@ -62,17 +71,37 @@ class Count(Accumulator):
 
 
 class Sum(Accumulator):
+    """The sum, and what it is about, in floats.
+
+    Sums of integers and decimals are exact modulo 2⁶⁴ or 2¹²⁸, in whatever order they are made. One
+    that its type cannot hold is then far from what it is about, by more than floats are ever off.
+    """
+
     def columns(self) -> Iterator[str]:
         yield f"{self.name}.sum"
+        yield f"{self.name}.about"
 
     def of_element(self) -> Iterator[pl.Expr]:
-        yield pl.col(self.of or "").alias(f"{self.name}.sum")
+        # A zero of 64 bits makes all numbers as wide as their sum.
+        value = pl.col(self.of or "") + pl.lit(0, pl.Int64)
+        yield value.alias(f"{self.name}.sum")
+        yield value.cast(pl.Float64).alias(f"{self.name}.about")
 
     def merged(self) -> Iterator[pl.Expr]:
-        yield pl.col(f"{self.name}.sum").sum()
+        return (pl.col(column).sum() for column in self.columns())
 
     def result(self) -> pl.Expr:
         return pl.col(f"{self.name}.sum").fill_null(0)
+
+    def beyond(self, panes: pl.DataFrame) -> str | None:
+        total, about = (panes[column] for column in self.columns())
+        off = (total.cast(pl.Float64) - about).abs()
+        if total.dtype.is_integer():
+            return "BIGINT" if (off > 2.0**62).any() else None
+        if isinstance(total.dtype, pl.Decimal):
+            large = total.to_physical().abs() >= 10**38  # more than the type, less than the bits
+            return "DECIMAL" if ((off > 10.0 ** (38 - total.dtype.scale)) | large).any() else None
+        return None
 
 
 class Extreme(Accumulator):
@@ -86,11 +115,10 @@ class Extreme(Accumulator):
         yield f"{self.name}.value"
 
     def of_element(self) -> Iterator[pl.Expr]:
-        yield pl.col(self.of or "").alias(f"{self.name}.value")
+        return (e.alias(f"{self.name}.value") for e in with_one_zero(self.of or ""))
 
     def merged(self) -> Iterator[pl.Expr]:
-        value = pl.col(f"{self.name}.value")
-        yield value.max() if self.greatest else value.min()
+        return _extreme(f"{self.name}.value", self.greatest)
 
     def result(self) -> pl.Expr:
         return pl.col(f"{self.name}.value")
@@ -134,10 +162,13 @@ class Variance(Accumulator):
 
     def merged(self) -> Iterator[pl.Expr]:
         count, mean, squares = (pl.col(column) for column in self.columns())
-        overall = (count * mean).sum() / count.sum()
+        # Seen from one of the means, so that equal parts have no distance at all, and parts
+        # without values, whose mean is null, change nothing.
+        away = mean - mean.min()
+        shift = (count * away).sum() / count.sum()
         yield count.sum()
-        yield overall.alias(f"{self.name}.mean")
-        yield (squares.sum() + (count * (mean - overall) ** 2).sum()).alias(f"{self.name}.squares")
+        yield (mean.min() + shift).alias(f"{self.name}.mean")
+        yield squares.sum() + (count * (away - shift) ** 2).sum()
 
     def result(self) -> pl.Expr:
         count, _, squares = (pl.col(column) for column in self.columns())
@@ -157,18 +188,39 @@ class Edge(Accumulator):
         yield f"{self.name}.value"
 
     def of_element(self) -> Iterator[pl.Expr]:
-        of = pl.col(self.of or "")
-        yield pl.when(of.is_not_null()).then(pl.col("time")).alias(f"{self.name}.time")
-        yield of.alias(f"{self.name}.value")
+        known = pl.col(self.of or "").is_not_null()
+        yield pl.when(known).then(pl.col("time")).alias(f"{self.name}.time")
+        yield from (e.alias(f"{self.name}.value") for e in with_one_zero(self.of or ""))
 
     def merged(self) -> Iterator[pl.Expr]:
-        known = pl.col(f"{self.name}.time").is_not_null()
-        order = [pl.col(column).filter(known) for column in self.columns()]
-        for column in self.columns():
-            yield pl.col(column).filter(known).sort_by(order, descending=self.latest).first()
+        time = pl.col(f"{self.name}.time")
+        edge = time.max() if self.latest else time.min()
+        yield edge
+        yield from _extreme(f"{self.name}.value", self.latest, where=time == edge)
 
     def result(self) -> pl.Expr:
         return pl.col(f"{self.name}.value")
+
+
+def with_one_zero(*columns: str) -> Iterator[pl.Expr]:
+    """The columns, in which -0.0 is 0.0: the two are equal, so which one is shown must not depend
+    on which one came first.
+    """
+    floats = selectors.by_name(columns) & selectors.float()
+    yield floats.replace(0.0, 0.0)
+    yield selectors.by_name(columns) - floats
+
+
+def _extreme(column: str, greatest: bool, where: pl.Expr | None = None) -> Iterator[pl.Expr]:
+    """The least or greatest value of a group, in an order in which NaN comes last."""
+    there = pl.col(column).is_not_null() if where is None else where
+    nested = selectors.by_name(column) & selectors.nested()
+    plain = selectors.by_name(column) - selectors.nested()
+    # Polars knows no least or greatest of lists and structs, but it does sort them.
+    ordered = nested.filter(there).sort()
+    yield ordered.last() if greatest else ordered.first()
+    values = plain if where is None else plain.filter(where)
+    yield values.nan_max() if greatest else values.min()
 
 
 def accumulator(aggregate: Aggregate, name: str, of: str | None) -> Accumulator | None:

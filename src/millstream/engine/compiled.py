@@ -12,8 +12,12 @@ from millstream.engine.accumulators import Accumulator, accumulator
 from millstream.engine.results import Results
 from millstream.engine.tables import Aggregated, State
 from millstream.engine.triggers import Env, Moment, Node, StateColumn, compiled
+from millstream.engine.windows import assigned
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.windowing import Windowing
+from millstream.model.windows import Global, Session
+from millstream.plan.finishing import Moment as FireMoment
+from millstream.plan.finishing import fires, uses_clock
 
 
 @dataclass(frozen=True)
@@ -21,13 +25,15 @@ class Compiled:
     """The answers to the four questions, as expressions over the tables of a ``State``.
 
     ``takes_retractions`` says that elements may be taken back, so that results can only be
-    computed from the elements that are left.
+    computed from the elements that are left; ``keeps_late`` that rows that come too late are wanted
+    themselves, and not just their number.
     """
 
     windowing: Windowing
     keys: Sequence[str]
     aggregates: Sequence[Aggregated]
     takes_retractions: bool = False
+    keeps_late: bool = True
 
     @cached_property
     def owner(self) -> list[str]:
@@ -60,6 +66,55 @@ class Compiled:
     @cached_property
     def results(self) -> Results:
         return Results(self.keys, self._folding)
+
+    @cached_property
+    def by_window(self) -> bool:
+        """Whether windows are the same for all keys, so that state can be kept window by window."""
+        return not isinstance(self.windowing.where, Session | Global)
+
+    @cached_property
+    def combines(self) -> bool:
+        """Whether elements of a key and window can be made one before the state is known."""
+        return (
+            self.by_window
+            and not self.results.keeps_elements
+            and not self.keeps_late
+            and self.windowing.timestamp == "end"
+        )
+
+    @cached_property
+    def appends(self) -> bool:
+        """Whether elements change nothing before the end of their window, and can wait for it."""
+        trigger = self.windowing.when
+        return self.by_window and fires(trigger) >= FireMoment.AT_END and not uses_clock(trigger)
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """The columns of a batch that results are made of."""
+        inputs = {c for a in self.aggregates for c in (a.of, a.by) if c}
+        return {*self.owner, "time", "sign", *inputs}
+
+    def prepared(self, batch: pl.DataFrame) -> pl.DataFrame:
+        """A batch in windows, and combined where that is possible; any part of it can be alone."""
+        if not self.by_window:
+            return batch
+        windows = assigned(self.windowing.where, batch)
+        return self.folded(windows) if self.combines else windows
+
+    def combined(self, prepared: pl.DataFrame) -> pl.DataFrame:
+        """Prepared batches as one: a row for each key and window again."""
+        return prepared.group_by(self.owner).agg(
+            pl.col("new").sum(), *(e for a in self.accumulators for e in a.merged())
+        )
+
+    def folded(self, elements: pl.DataFrame, *more: pl.Expr) -> pl.DataFrame:
+        """One row for each key and window: how many elements there are, and their accumulators."""
+        single = elements.with_columns(e for a in self.accumulators for e in a.of_element())
+        return single.group_by(self.owner, maintain_order=True).agg(
+            pl.len().cast(pl.Int64).alias("new"),
+            *more,
+            *(e for a in self.accumulators for e in a.merged()),
+        )
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""

@@ -6,13 +6,18 @@ that is computed over a stream with retractions, which take elements back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
+from millstream.engine.accumulators import Accumulator
+from millstream.engine.tables import Aggregated
+from millstream.engine.types import arrow_type
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate, Combine
+from millstream.reference.aggregates import fold, misfit, promised_type
 
 
 def standing(elements: pl.DataFrame) -> pl.DataFrame:
@@ -20,6 +25,8 @@ def standing(elements: pl.DataFrame) -> pl.DataFrame:
 
     What is left of them is one row each, with sign 1, or -1 where a retraction found nothing.
     """
+    if (elements["sign"] > 0).all():
+        return elements
     alike = [column for column in elements.columns if column != "sign"]
     net = elements.group_by(alike, maintain_order=True).agg(pl.col("sign").sum().cast(pl.Int64))
     repeated = net.filter(pl.col("sign") != 0).with_columns(
@@ -28,39 +35,40 @@ def standing(elements: pl.DataFrame) -> pl.DataFrame:
     return repeated.drop("sign").explode("copies").rename({"copies": "sign"})
 
 
+def with_accumulators(
+    elements: pl.DataFrame, folding: Iterable[tuple[Aggregated, Accumulator]]
+) -> pl.DataFrame:
+    """Standing elements with the accumulators of each.
+
+    Retractions that took nothing back count negatively in sums and counts; other aggregates do not
+    see them.
+    """
+    sign = pl.col("sign")
+    for a, folder in folding:
+        if a.aggregate.additive:
+            elements = elements.with_columns(folder.of_element())
+            elements = elements.with_columns(pl.col(column) * sign for column in folder.columns())
+        else:
+            seen = pl.when(sign > 0).then(pl.col(a.of or "")).alias(a.of or "")
+            elements = elements.hstack(elements.with_columns(seen).select(folder.of_element()))
+    return elements
+
+
 def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Expr:
     """The aggregate over a group of standing elements."""
-    sign, value = pl.col("sign"), pl.col(of) if of else pl.col("sign")
-    if isinstance(aggregate, described.Count):
-        return sign.filter(value.is_not_null()).sum()
-    if isinstance(aggregate, described.Sum):
-        return (value * sign).sum()
-    there = (sign > 0) & value.is_not_null()
+    value = pl.col(of or "")
+    there = (pl.col("sign") > 0) & value.is_not_null()
     present = value.filter(there)
     in_time = present.sort_by(pl.col("time").filter(there), present)
     match aggregate:
-        case described.Min() | described.AnyValue():
-            return present.min()
-        case described.Max():
-            return present.max()
-        case described.Mean():
-            return present.mean()
-        case described.Variance():
-            return present.var(ddof=1)
-        case described.Stddev():
-            return present.std(ddof=1)
-        case described.First():
-            return in_time.first()
-        case described.Last():
-            return in_time.last()
         case described.Collect():
             return in_time
         case described.CollectSet():
             return present.unique().sort()
         case described.CountDistinct() | described.ApproxDistinct():
-            return present.n_unique()
+            return present.n_unique().cast(pl.Int64)
         case described.Quantile(q=q):
-            return present.cast(pl.Float64).quantile(q, "linear")
+            return _quantile(present.cast(pl.Float64), q)
         case described.Top(n=n):
             return _top(n, value, there, pl.col(by or ""))
         case Combine():
@@ -69,27 +77,32 @@ def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Ex
 
 
 def of_nothing(aggregate: Aggregate) -> Any:
-    """The aggregate over no elements at all."""
+    """What ``over_elements`` is where there are none."""
     match aggregate:
-        case described.Count() | described.Sum() | described.CountDistinct():
+        case described.CountDistinct() | described.ApproxDistinct():
             return 0
-        case described.ApproxDistinct():
-            return 0
-        case described.Collect() | described.CollectSet() | described.Top() | Combine():
-            return []
-    return None
+        case described.Quantile():
+            return None
+    return []
 
 
-def folded(combine: Combine, lists: pl.Series) -> list[Any]:
-    """A user's accumulator over each list of values."""
-    return [_fold(combine, values) for values in lists]
+def folded(combine: Combine, lists: pl.Series) -> pl.Series:
+    """A user's accumulator over each list of values, in the type that it promises."""
+    results = [fold(combine, values) for values in lists.to_list()]
+    try:
+        column = pa.array(results, arrow_type(promised_type(combine.returns)))
+    except (pa.ArrowException, OverflowError) as error:  # a decimal with too many digits, say
+        raise misfit(combine, str(error)) from error
+    return pl.Series(lists.name, column)
 
 
-def _fold(combine: Combine, values: Sequence[Any]) -> Any:
-    accumulator = combine.create()
-    for value in values:
-        accumulator = combine.add(accumulator, value)
-    return combine.extract(accumulator)
+def _quantile(numbers: pl.Expr, q: float) -> pl.Expr:
+    """Interpolated as Spark does: neighbours that are infinite have no distance to take part of."""
+    below, above = numbers.quantile(q, "lower"), numbers.quantile(q, "higher")
+    position = (numbers.len().cast(pl.Int64) - 1) * q
+    share = position - position.floor()
+    between = below * (1 - share) + above * share
+    return pl.when((share == 0) | (below == above)).then(below).otherwise(between)
 
 
 def _top(n: int, value: pl.Expr, there: pl.Expr, by: pl.Expr) -> pl.Expr:

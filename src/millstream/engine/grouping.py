@@ -17,6 +17,7 @@ from millstream.engine.compiled import Compiled
 from millstream.engine.firing import Firing
 from millstream.engine.intake import Intake
 from millstream.engine.tables import Aggregated, Output, State, without
+from millstream.model.instants import END_OF_TIME
 from millstream.model.windowing import Windowing
 
 
@@ -24,7 +25,8 @@ class Grouping:
     """One grouping of a program.
 
     A batch has the key columns, ``time`` (microseconds), ``sign`` (1, or -1 for a retraction) and
-    the aggregates' input columns; what else it has goes through to the late output.
+    the aggregates' input columns; what else it has goes through to the late output. It may also
+    have been ``Compiled.prepared``.
     """
 
     def __init__(
@@ -33,8 +35,9 @@ class Grouping:
         keys: Sequence[str],
         aggregates: Sequence[Aggregated],
         takes_retractions: bool = False,
+        keeps_late: bool = True,
     ) -> None:
-        self.compiled = Compiled(windowing, keys, aggregates, takes_retractions)
+        self.compiled = Compiled(windowing, keys, aggregates, takes_retractions, keeps_late)
         self._intake = Intake(self.compiled)
         self._firing = Firing(self.compiled)
 
@@ -73,16 +76,31 @@ class Grouping:
         """As far as the input has come, held back by what is still to be emitted behind it."""
         holds = [state.watermark]
         if state.panes is not None:
-            waiting = (pl.col("new") > 0) & (pl.col("arrived") < pl.col("end"))
-            holds += (
-                state.panes.filter(waiting)
-                .select(self.compiled.timestamp().min())
-                .to_series()
-                .to_list()
-            )
+            holds += state.panes.select(self.holds().min()).to_series().to_list()
         if state.emitted is not None:
-            away = (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
-            holds += (
-                state.emitted.filter(away).select(pl.col("timestamp").min()).to_series().to_list()
-            )
+            owed = state.emitted.filter(self.owed())
+            holds += owed.select(pl.col("timestamp").min()).to_series().to_list()
         return max(state.output_watermark, min(hold for hold in holds if hold is not None))
+
+    def holds(self) -> pl.Expr:
+        """The timestamps of panes that are still to come on time."""
+        waiting = (pl.col("new") > 0) & (pl.col("arrived") < pl.col("end"))
+        return self.compiled.timestamp().filter(waiting)
+
+    def owed(self) -> pl.Expr:
+        """Which emitted panes of merged sessions are still to be taken back."""
+        return (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
+
+    def wakes(self, state: State) -> pl.Expr:
+        """The watermark at which something happens in a window: its end, then its expiry."""
+        lateness, end = self.compiled.windowing.allowed_lateness, pl.col("end")
+        expiry = end.clip(upper_bound=END_OF_TIME - lateness) + lateness
+        return pl.when(end > state.watermark).then(end).otherwise(expiry)
+
+    def due(self, state: State) -> pl.Expr:
+        """The least deadline among windows that the clock has not passed."""
+        columns = [c.name for c in self.compiled.trigger_columns if c.name.endswith(".until")]
+        if not columns:
+            return pl.lit(None, pl.Int64)
+        ahead = [pl.col(name).filter(pl.col(name) >= state.now).min() for name in columns]
+        return pl.min_horizontal(ahead)

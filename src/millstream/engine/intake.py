@@ -20,8 +20,10 @@ class Intake:
     def take(self, state: State, batch: pl.DataFrame, output: Output) -> State:
         """The state with the batch's elements in it; late ones go to the output."""
         kind = self.grouping.windowing.where
-        windows = assigned(kind, batch)
-        windows = windows.with_columns(late=self._reason(state, windows))
+        windows = batch if "start" in batch.columns else assigned(kind, batch)
+        windows = windows.with_columns(
+            late=self._reason(state, windows), arrived=self._arrived(state, windows)
+        )
         output.late.append(windows.filter(pl.col("late").is_not_null()))
         accepted = windows.filter(pl.col("late").is_null()).drop("late")
         if not accepted.height:
@@ -29,7 +31,7 @@ class Intake:
         # A closed window takes no part any more: nothing joins it, nothing merges with it.
         closed = None if state.panes is None else state.panes.filter("closed")
         live = None if state.panes is None else state.panes.filter(~pl.col("closed"))
-        table = concatenated(live, self._partial_panes(state, accepted))
+        table = concatenated(live, self._partial_panes(accepted))
         assert table is not None
         table = with_unions(kind, table, self.grouping.keys)
         homes = table.select(*self.grouping.owner, "union_start", "union_end").unique()
@@ -39,6 +41,11 @@ class Intake:
             elements=self._kept_elements(state, accepted, homes),
             emitted=self._moved(state.emitted, homes),
         )
+
+    def _arrived(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+        """The watermark at which each row came: that of now, unless it was kept till now."""
+        now = pl.lit(state.watermark, pl.Int64)
+        return pl.col("arrived").fill_null(now) if "arrived" in windows.columns else now
 
     def _reason(self, state: State, windows: pl.DataFrame) -> pl.Expr:
         """Why a window cannot take an element; null if it can."""
@@ -66,24 +73,26 @@ class Intake:
         joining = met.filter(joins(self.grouping.windowing.where))["row"].unique()
         return pl.int_range(pl.len(), dtype=pl.UInt32).is_in(joining.implode())
 
-    def _partial_panes(self, state: State, accepted: pl.DataFrame) -> pl.DataFrame:
-        """The accepted elements, folded into one fresh pane for each key and window."""
+    def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
+        """The accepted elements, folded into fresh panes for each key and window."""
         grouping = self.grouping
-        folded = accepted.with_columns(e for a in grouping.accumulators for e in a.of_element())
-        # Elements behind the watermark do not move the timestamp.
-        stamp = grouping.stamped(pl.col("time").filter(pl.col("time") >= state.watermark))
-        panes = folded.group_by(grouping.owner, maintain_order=True).agg(
-            pl.len().cast(pl.Int64).alias("new"),
-            stamp.alias("stamp"),
-            *(e for a in grouping.accumulators for e in a.merged()),
-        )
+        if grouping.combines:  # only where the window's end stamps the panes
+            panes = accepted.with_columns(stamp=pl.lit(None, pl.Int64))
+        else:
+            panes = self._folded(accepted)
         return panes.with_columns(
-            pl.lit(state.watermark).alias("arrived"),
             pl.lit(0, pl.Int64).alias("index"),
             pl.lit(False).alias("closed"),
             pl.lit(False).alias("old"),
             pl.col("new").alias("joined"),
             *(pl.lit(c.fresh, c.dtype).alias(c.name) for c in grouping.trigger_columns),
+        )
+
+    def _folded(self, accepted: pl.DataFrame) -> pl.DataFrame:
+        # Elements behind the watermark do not move the timestamp.
+        ahead = pl.col("time").filter(pl.col("time") >= pl.col("arrived"))
+        return self.grouping.folded(
+            accepted, pl.col("arrived").min(), self.grouping.stamped(ahead).alias("stamp")
         )
 
     def _merged(self, state: State, table: pl.DataFrame) -> pl.DataFrame:

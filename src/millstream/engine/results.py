@@ -8,10 +8,17 @@ from operator import and_
 
 import polars as pl
 
-from millstream.engine.accumulators import Accumulator
-from millstream.engine.elements import folded, of_nothing, over_elements, standing
+from millstream.engine.accumulators import Accumulator, accumulator, with_one_zero
+from millstream.engine.elements import (
+    folded,
+    of_nothing,
+    over_elements,
+    standing,
+    with_accumulators,
+)
 from millstream.engine.tables import Aggregated, concatenated
 from millstream.model.aggregates import Combine
+from millstream.reference.aggregates import beyond
 
 _INFO = ["timing", "index", "first", "last"]
 
@@ -23,16 +30,18 @@ class Results:
         self, keys: Sequence[str], folding: Sequence[tuple[Aggregated, Accumulator | None]]
     ) -> None:
         self.owner = [*keys, "start", "end"]
-        self.folded = [(a, folder) for a, folder in folding if folder]
-        self.computed = [a for a, folder in folding if not folder]
         self.names = [a.name for a, _ in folding]
-        inputs = [c for a in self.computed for c in (a.of, a.by) if c]
+        self._folded = [(a, folder) for a, folder in folding if folder]
+        computed = [(a, accumulator(a.aggregate, a.name, a.of)) for a, f in folding if not f]
+        self._refolded = [(a, folder) for a, folder in computed if folder]
+        self._listed = [a for a, folder in computed if not folder]
+        self.keeps_elements = bool(computed)
+        inputs = [c for a, _ in computed for c in (a.of, a.by) if c]
         self.element_columns = list(dict.fromkeys(inputs))
-        self.keeps_elements = bool(self.computed)
 
     def of(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
         """The panes with the aggregates' values, ``sign`` 1, and ``filled`` if not empty."""
-        panes = panes.with_columns(f.result().alias(a.name) for a, f in self.folded)
+        panes = _with_results(panes, self._folded)
         panes = panes.with_columns(sign=pl.lit(1), filled=pl.lit(True))
         if self.keeps_elements:
             panes = self._with_computed(panes, elements)
@@ -41,31 +50,36 @@ class Results:
         ).with_columns(of_start="start", of_end="end")
 
     def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
-        if elements is None:
-            return panes.with_columns(
-                pl.lit(of_nothing(a.aggregate)).alias(a.name) for a in self.computed
-            )
-        mine = elements.join(panes.select(self.owner), on=self.owner, how="semi", nulls_equal=True)
-        groups = standing(mine).group_by(self.owner)
-        values = groups.agg(
+        mine = with_accumulators(self._standing(panes, elements), self._refolded)
+        values = mine.group_by(self.owner).agg(
             pl.len().alias("held"),
-            *(over_elements(a.aggregate, a.of, a.by).alias(a.name) for a in self.computed),
+            *(e for _, folder in self._refolded for e in folder.merged()),
+            *(over_elements(a.aggregate, a.of, a.by).alias(a.name) for a in self._listed),
         )
         panes = panes.join(
             values, on=self.owner, how="left", nulls_equal=True, maintain_order="left"
         )
         empty = pl.col("held").is_null()
+        nothing = [
+            *(each for _, folder in self._refolded for each in folder.neutral()),
+            *((a.name, pl.lit(of_nothing(a.aggregate))) for a in self._listed),
+        ]
         panes = panes.with_columns(
-            pl.when(empty).then(pl.lit(of_nothing(a.aggregate))).otherwise(a.name).alias(a.name)
-            for a in self.computed
-            if of_nothing(a.aggregate) is not None
-        )
-        panes = panes.with_columns(filled=~empty)
-        for a in self.computed:
+            pl.when(empty).then(value).otherwise(name).alias(name) for name, value in nothing
+        ).with_columns(filled=~empty)
+        for a in self._listed:
             if isinstance(a.aggregate, Combine):
-                results = pl.Series(a.name, folded(a.aggregate, panes[a.name]), strict=False)
-                panes = panes.with_columns(results)
-        return panes
+                panes = panes.with_columns(folded(a.aggregate, panes[a.name]))
+        return _with_results(panes, self._refolded)
+
+    def _standing(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
+        """The elements of the panes, less those that were taken back."""
+        if elements is None:
+            inputs = {"time": pl.Int64, "sign": pl.Int64, **dict.fromkeys(self.element_columns)}
+            none = panes.select(self.owner).clear()
+            return none.with_columns(pl.lit(None, kind).alias(n) for n, kind in inputs.items())
+        mine = elements.join(panes.select(self.owner), on=self.owner, how="semi", nulls_equal=True)
+        return standing(mine).with_columns(with_one_zero(*self.element_columns))
 
     def refined(
         self, panes: pl.DataFrame, emitted: pl.DataFrame | None
@@ -100,3 +114,14 @@ class Results:
             pl.col("end") == pl.col("of_end_before"),
         ]
         return pairs.filter(reduce(and_, [*same, *bounds])).select(self.owner)
+
+
+def _with_results(
+    panes: pl.DataFrame, folding: Sequence[tuple[Aggregated, Accumulator]]
+) -> pl.DataFrame:
+    """The panes with the values of accumulators, none of which may be more than its type holds."""
+    for a, folder in folding:
+        type = folder.beyond(panes)
+        if type is not None:
+            raise beyond(a.aggregate, type)
+    return panes.with_columns(folder.result().alias(a.name) for a, folder in folding)

@@ -17,8 +17,8 @@ START_OF_TIME = -FOREVER
 """No event is before this; the watermark of an input that has not begun."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def instant(value: Instant, *, what: str = "time") -> int:
@@ -65,7 +65,7 @@ def seconds(us: int) -> float:
 
 
 def _in_range(us: int, value: object, what: str) -> int:
-    if not _FIRST <= us <= _LAST:
+    if not FIRST <= us <= LAST:
         raise PlanError(
             "MS118",
             f"{what} {value!r} is outside the years 1 to 9999",

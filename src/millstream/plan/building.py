@@ -9,12 +9,20 @@ from millstream.model.errors import PlanError
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
-from millstream.plan.checks.retractions import check_batches
+from millstream.plan.checks.file_columns import check_writable
+from millstream.plan.checks.missing_watermark import check_splits_are_followed
+from millstream.plan.checks.retractions import check_batches, check_sink
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import checked_function, checked_on_error, result_schema
 from millstream.plan.grouping import Key, Keys, late_schema
-from millstream.plan.names import automatic_name, check_names, kind_of, name_used_twice
+from millstream.plan.names import (
+    automatic_name,
+    check_names,
+    checked_name,
+    kind_of,
+    name_used_twice,
+)
 from millstream.plan.nodes import (
     EventTime,
     Filter,
@@ -23,6 +31,7 @@ from millstream.plan.nodes import (
     Node,
     Select,
     SideOutput,
+    Sink,
     Union,
     WithColumns,
     walk,
@@ -30,6 +39,7 @@ from millstream.plan.nodes import (
 from millstream.plan.result_types import NUMBERS, base_type
 from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
+from millstream.plan.targets import Files, Target
 
 REJECTED = Schema((Field("step", "STRING"), Field("reason", "STRING"), Field("record", "STRING")))
 
@@ -47,6 +57,19 @@ def select(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Select
     with in_step(step):
         columns = _columns("select", input, given, named)
     return Select(step, Schema(_fields(columns)), input, columns)
+
+
+def drop(input: Node, given: tuple[Any, ...]) -> Select:
+    """Makes new rows of all columns but those given."""
+    step = automatic_name("select", input)
+    with in_step(step):
+        dropped = {input.schema.resolve(str(column)).name for column in given}
+        kept = tuple(name for name in input.schema.names if name not in dropped)
+        if not dropped or not kept:
+            what = "names no columns" if not dropped else "would leave no columns"
+            fix = "name at least one" if not dropped else "keep at least one"
+            raise PlanError("MS113", f"drop({', '.join(map(repr, given))}) {what}", fix=fix)
+    return select(input, kept, {})
 
 
 def with_columns(input: Node, named: dict[str, Any]) -> WithColumns:
@@ -80,7 +103,9 @@ def event_time(input: Node, column: Any, watermark: Any) -> EventTime:
     with in_step(step):
         checked = checked_event_time(column, input.schema)
         policy = checked_watermark(watermark, input.schema)
-    return EventTime(step, input.schema, input, checked, policy)
+        node = EventTime(step, input.schema, input, checked, policy)
+        check_splits_are_followed(node)
+    return node
 
 
 def union(*parts: Node) -> Union:
@@ -106,6 +131,16 @@ def late(input: Node) -> SideOutput:
 def rejected(input: Node) -> SideOutput:
     """What all steps up to ``input`` rejected."""
     return SideOutput(automatic_name("rejected", input), REJECTED, input, "rejected")
+
+
+def sink(input: Node, target: Target, name: str | None) -> Sink:
+    """Ends a stream at a target that can take its rows."""
+    step = automatic_name(target.kind, input) if name is None else checked_name(name)
+    with in_step(step):
+        check_sink(input)
+        if isinstance(target, Files):
+            check_writable(input.schema, target.format)
+    return Sink(step, input.schema, input, target)
 
 
 def named(node: Node, name: str) -> Node:

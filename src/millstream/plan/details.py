@@ -9,17 +9,23 @@ from millstream.plan.functions import function_name
 from millstream.plan.grouping import KIND, PANE, WINDOW, Keys
 from millstream.plan.nodes import (
     EventTime,
+    FilesSource,
     Filter,
     Function,
     Grouping,
     Node,
+    RateSource,
     RowsSource,
     Select,
     SideOutput,
+    Sink,
+    SocketSource,
     Source,
+    SplitSource,
     WithColumns,
 )
 from millstream.plan.schema import quoted
+from millstream.plan.targets import Console, Each, Files, Target
 
 Line = tuple[str, str]
 _UNSAID = Windowing()
@@ -30,6 +36,8 @@ def details(node: Node) -> list[Line]:
     match node:
         case RowsSource():
             return [("rows", f"{len(node.rows)} in the program")]
+        case SplitSource():
+            return _reading(node)
         case Source():
             return [("rows", "until they end" if node.bounded else "without end")]
         case EventTime():
@@ -50,6 +58,8 @@ def details(node: Node) -> list[Line]:
             return [("takes", f"what {node.input.name!r} and the steps behind it rejected")]
         case Grouping():
             return _four_answers(node)
+        case Sink():
+            return _writing(node.target)
     return []
 
 
@@ -79,6 +89,51 @@ def settings(keys: Keys, windowing: Windowing) -> list[Line]:
     if windowing.refine is not _UNSAID.refine:
         lines.append(("refine", repr(windowing.refine)))
     return lines
+
+
+def _reading(node: SplitSource) -> list[Line]:
+    split = [] if node.split is None else [("split", f"by {quoted(node.split)}")]
+    match node:
+        case FilesSource():
+            return [*_files_read(node), *_options(node.options), *split]
+        case SocketSource():
+            return [("reads", f"lines of text from {node.host}:{node.port}"), *split]
+        case RateSource():
+            return [("makes", f"{_counted(node.rows_per_second, 'row')} a second"), *split]
+    kind = "a DataFrame" if node.bounded else "a streaming DataFrame"
+    return [("reads", f"{kind} of Spark"), *split]
+
+
+def _files_read(node: FilesSource) -> list[Line]:
+    when = "those there at the start" if node.bounded else "as they are added"
+    lines = [("reads", f"{node.format} files in {node.path}, {when}")]
+    if node.max_files_per_batch is not None:
+        lines.append(("batch", f"at most {_counted(node.max_files_per_batch, 'file')}"))
+    return lines
+
+
+def _writing(target: Target) -> list[Line]:
+    match target:
+        case Files():
+            return [
+                ("writes", f"{target.format} files to {target.path}"),
+                *_options(target.options),
+            ]
+        case Console():
+            rows = _counted(target.limit, "row")
+            return [("writes", f"at most {rows} of a batch to standard output")]
+        case Each():
+            return [("calls", f"{function_name(target.function)}(rows, batch, slice)")]
+    return []
+
+
+def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:
+    """Only their names: a value may be a secret, and plans are printed and logged."""
+    return [("options", ", ".join(name for name, _ in options))] if options else []
+
+
+def _counted(n: int, what: str) -> str:
+    return f"1 {what}" if n == 1 else f"{n} {what}s"
 
 
 def _four_answers(node: Grouping) -> list[Line]:

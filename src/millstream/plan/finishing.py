@@ -71,6 +71,27 @@ def finishes(trigger: Trigger) -> Moment:
     raise TypeError(f"an unknown trigger: {trigger!r}")
 
 
+def uses_clock(trigger: Trigger) -> bool:
+    """Whether the trigger looks at processing time anywhere.
+
+    >>> from millstream.model.triggers import at_watermark, every, repeatedly
+    >>> uses_clock(at_watermark(early=repeatedly(every("1m")))), uses_clock(at_watermark())
+    (True, False)
+    """
+    match trigger:
+        case AfterDelay() | Every():
+            return True
+        case AtWatermark(early=early, late=late):
+            return any(uses_clock(part) for part in (early, late) if part)
+        case Repeatedly(part=part):
+            return uses_clock(part)
+        case FirstOf(parts=parts) | AllOf(parts=parts) | InOrder(parts=parts):
+            return any(map(uses_clock, parts))
+        case OrFinally(main=main, until=until):
+            return uses_clock(main) or uses_clock(until)
+    return False
+
+
 def may_lose_data(trigger: Trigger, allowed_lateness: int) -> Moment | None:
     """When the trigger may close a window that data can still come for; None if it never does.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from millstream.plan.nodes import EventTime, Grouping, Node, SideOutput, Source, walk
 
@@ -14,19 +14,26 @@ def is_bounded(node: Node) -> bool:
 
 def untimed(node: Node) -> Node | None:
     """A step behind this one whose rows reach it without an event time, if there is one."""
-    for each in _back(node, EventTime):
+    for each in _back(node, lambda step: isinstance(step, EventTime)):
         if isinstance(each, Source) or (isinstance(each, SideOutput) and each.side == "rejected"):
             return each
     return None
 
 
+def unfollowed(node: Node) -> Iterator[Source]:
+    """The sources whose rows reach this step with no watermark policy on their way."""
+    behind = _back(node, lambda step: isinstance(step, EventTime) and step.watermark is not None)
+    return (each for each in behind if isinstance(each, Source))
+
+
 def feeding(node: Node) -> Iterator[Grouping]:
     """The groupings whose panes reach this step with no other grouping in between."""
-    return (each for each in _back(node, Grouping) if isinstance(each, Grouping))
+    behind = _back(node, lambda step: isinstance(step, Grouping))
+    return (each for each in behind if isinstance(each, Grouping))
 
 
-def _back(node: Node, until: type[Node]) -> Iterator[Node]:
-    """The steps behind ``node`` and itself, each once, none behind one of the kind ``until``."""
+def _back(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
+    """The steps behind ``node`` and itself, each once, none behind one where the way ends."""
     seen: set[int] = set()
     stack = [node]
     while stack:
@@ -34,7 +41,7 @@ def _back(node: Node, until: type[Node]) -> Iterator[Node]:
         if id(each) not in seen:
             seen.add(id(each))
             yield each
-            if not isinstance(each, until):
+            if not ends(each):
                 stack.extend(reversed(_rows_from(each)))
 
 

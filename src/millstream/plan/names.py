@@ -84,6 +84,16 @@ def checked_name(name: Any) -> str:
     raise PlanError("MS113", f"{name!r} is no name", fix="give a text such as 'totals'")
 
 
+def checked_job_name(name: Any) -> str:
+    """The name of a job, which is also that of a folder."""
+    text = checked_name(name)
+    if text in (".", "..") or any(c in text for c in "/\\\0"):
+        raise PlanError(
+            "MS113", f"{name!r} is no name of a folder", fix="give a name such as 'team-scores'"
+        )
+    return text
+
+
 def _automatic(node: Node) -> bool:
     return re.fullmatch(rf"{kind_of(node)}-\d+", node.name) is not None
 

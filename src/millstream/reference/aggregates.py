@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
+from functools import cache
 from typing import Any
 
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
+from millstream.model.errors import MillstreamError, RunError
 from millstream.model.panes import Kind
+from millstream.plan.schema_reading import python_type
+from millstream.plan.values import MisfitError, keeping, python_values
 from millstream.reference.elements import Element
 from millstream.reference.functions import failure
 from millstream.reference.ordering import ordering
+
+OF_NUMBERS = (
+    described.Sum,
+    described.Mean,
+    described.Variance,
+    described.Stddev,
+    described.Quantile,
+)
+"""The aggregates that compute with values, and so take nothing but numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +47,15 @@ def _summary(column: Column, elements: Sequence[Element]) -> Any:
     items = [Item(column.of(e.value), e.time, e.kind, column.by(e.value)) for e in elements]
     try:
         return evaluate(column.aggregate, items)
-    except Exception as error:  # values that do not go together, or a user's combine
-        on = f"the values {[item.value for item in items]!r}"
-        fix = "mend it, or leave out the values that it cannot take: filter(…) before"
-        raise failure(None, str(column.aggregate), on, error, fix) from error
+    except MillstreamError:
+        raise
+    except Exception as error:  # values that do not go together
+        raise _failed(column.aggregate, [item.value for item in items], error) from error
+
+
+def _failed(aggregate: Aggregate, values: list[Any], error: Exception) -> RunError:
+    fix = "mend it, or leave out the values that it cannot take: filter(…) before"
+    return failure(None, str(aggregate), f"the values {values!r}", error, fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +71,20 @@ class Item:
 def evaluate(aggregate: Aggregate, items: Sequence[Item]) -> Any:
     """The aggregate over ``items``; nulls are skipped, and no result depends on their order.
 
-    Retractions that took nothing back count negatively in sums and counts; other aggregates
-    do not see them.
+    NaN is one value, greater than all other numbers, and -0.0 is 0.0, as in Spark. Retractions
+    that took nothing back count negatively in sums and counts; other aggregates do not see them.
 
     >>> evaluate(described.sum(), [Item(5, 0), Item(9, 1), Item(None, 2)])
     14
     """
-    known = [item for item in items if item.value is not None]
+    known = [replace(i, value=_with_one_zero(i.value)) for i in items if i.value is not None]
+    if isinstance(aggregate, OF_NUMBERS):
+        _check_numbers([item.value for item in known])
     if isinstance(aggregate, described.Count):
         return sum(1 if item.kind == "+" else -1 for item in known)
     if isinstance(aggregate, described.Sum):
-        return _total([i.value if i.kind == "+" else -i.value for i in known])
+        total = _total([i.value if i.kind == "+" else -i.value for i in known])
+        return _in_range(aggregate, total)
     present = sorted(
         (item for item in known if item.kind == "+"),
         key=lambda item: (item.time, ordering(item.value)),
@@ -71,6 +92,39 @@ def evaluate(aggregate: Aggregate, items: Sequence[Item]) -> Any:
     if isinstance(aggregate, described.Top):
         return _top(aggregate, present)
     return _over_values(aggregate, [item.value for item in present])
+
+
+def _with_one_zero(value: Any) -> Any:
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _check_numbers(values: list[Any]) -> None:
+    for value in values:
+        if not isinstance(value, int | float | Decimal):
+            raise TypeError(f"{value!r} is no number")
+
+
+def _in_range(aggregate: Aggregate, total: Any) -> Any:
+    if isinstance(total, int) and not -(2**63) <= total < 2**63:
+        raise beyond(aggregate, "BIGINT")
+    if isinstance(total, Decimal) and _digits(total) > 38:
+        raise beyond(aggregate, "DECIMAL")
+    return total
+
+
+def _digits(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    return number.adjusted() + 1 + max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def beyond(aggregate: Aggregate, type: str) -> RunError:
+    """The error for a sum that its type cannot hold; Spark in ANSI mode stops there, too."""
+    wider = "DECIMAL(38, 0)" if type == "BIGINT" else "DOUBLE"
+    return RunError(
+        "MS201",
+        f"{aggregate!r} is beyond what a {type} can hold",
+        fix=f"sum a wider type: ms.sum({f'cast({aggregate.of} AS {wider})'!r})",
+    )
 
 
 def _over_values(aggregate: Aggregate, values: list[Any]) -> Any:
@@ -83,7 +137,7 @@ def _over_values(aggregate: Aggregate, values: list[Any]) -> Any:
         case described.CountDistinct() | described.ApproxDistinct():
             return len(_distinct(values))
         case described.Combine():
-            return _fold(aggregate, values)
+            return fold(aggregate, values)
     if not values:
         return None
     match aggregate:
@@ -109,26 +163,28 @@ def _over_values(aggregate: Aggregate, values: list[Any]) -> Any:
 
 def _total(values: list[Any]) -> Any:
     if any(isinstance(v, float) for v in values):
-        return _exactly(math.fsum, values)  # correctly rounded, so the order does not matter
+        return _float_total(values)
     if any(isinstance(v, Decimal) for v in values):
         with localcontext(prec=76):  # twice the digits of Spark's widest decimal
             return sum(values, Decimal(0))
     return sum(values)
 
 
-def _exactly(total: Callable[[list[Any]], float], values: list[Any]) -> float:
+def _float_total(values: list[Any]) -> float:
+    numbers = [float(value) for value in values]
     try:
-        return total(values)
+        return math.fsum(numbers)  # correctly rounded, so the order does not matter
     except (OverflowError, ValueError):  # fsum refuses inf - inf and overflow; IEEE has answers
-        return float(sum(values))
+        return sum(numbers)
 
 
 def _variance(values: list[Any]) -> float | None:
     if len(values) < 2:
         return None
     numbers = [float(v) for v in values]
-    mean = _exactly(math.fsum, numbers) / len(numbers)
-    return _exactly(math.fsum, [(n - mean) ** 2 for n in numbers]) / (len(numbers) - 1)
+    mean = _float_total(numbers) / len(numbers)
+    # Not ** 2, which raises where the square is too large.
+    return _float_total([(n - mean) * (n - mean) for n in numbers]) / (len(numbers) - 1)
 
 
 def _quantile(values: list[Any], q: float) -> float:
@@ -136,9 +192,10 @@ def _quantile(values: list[Any], q: float) -> float:
     position = q * (len(numbers) - 1)
     below = math.floor(position)
     above = min(below + 1, len(numbers) - 1)
-    if position == below or numbers[below] == numbers[above]:
-        return numbers[below]  # also where the distance to the next one would be infinite
-    return numbers[below] + (numbers[above] - numbers[below]) * (position - below)
+    share = position - below
+    if not share or numbers[below] == numbers[above]:
+        return numbers[below]  # also where the other one is infinite
+    return numbers[below] * (1 - share) + numbers[above] * share
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -151,8 +208,32 @@ def _top(top: described.Top, items: list[Item]) -> list[Any]:
     return [item.value for item in ranked[: top.n]]
 
 
-def _fold(combine: described.Combine, values: list[Any]) -> Any:
-    accumulator = combine.create()
-    for value in values:
-        accumulator = combine.add(accumulator, value)
-    return combine.extract(accumulator)
+def fold(combine: described.Combine, values: Sequence[Any]) -> Any:
+    """What a user's accumulator makes of the values, held to the type that it promises."""
+    try:
+        accumulator = combine.create()
+        for value in values:
+            accumulator = combine.add(accumulator, value)
+        result = combine.extract(accumulator)
+    except Exception as error:  # whatever a user's function raises
+        raise _failed(combine, list(values), error) from error
+    try:
+        return keeping(promised_type(combine.returns))(result)
+    except MisfitError:
+        raise misfit(combine, repr(result)) from None
+
+
+@cache
+def promised_type(returns: str) -> str:
+    """The Spark type that a user's accumulator says it gives, in canonical form."""
+    return python_type(returns)
+
+
+def misfit(combine: described.Combine, given: str) -> RunError:
+    """The error for a result that is not of the promised type."""
+    type = promised_type(combine.returns)
+    return RunError(
+        "MS202",
+        f"the result of {combine!r} is {given}, which does not fit {type}",
+        fix=f"let extract give {python_values(type)}, or None, or promise another type: returns=…",
+    )

@@ -12,6 +12,7 @@ from millstream.model.refinements import retracting
 from millstream.plan import nodes
 from millstream.plan.expressions import Expression
 from millstream.plan.nodes import Node, walk
+from millstream.plan.records import record_text
 from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
@@ -85,7 +86,7 @@ class Step:
         self.rejected: dict[Node, list[Row]] = {}
 
     def reject(self, node: Node, reason: str, record: Any) -> None:
-        values = {"step": node.name, "reason": reason, "record": repr(record)}
+        values = {"step": node.name, "reason": reason, "record": record_text(record)}
         self.rejected.setdefault(node, []).append(Row(values))
 
 

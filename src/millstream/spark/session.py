@@ -7,6 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from millstream.model.errors import PlanError
 from millstream.spark.java import checked_java
 
 _NEEDED = {
@@ -20,13 +21,39 @@ _NEEDED = {
 }
 
 
-def local_session(name: str = "millstream", partitions: int = 2) -> SparkSession:
-    """A session on this machine, bound to loopback."""
+_BECAUSE = {
+    "spark.sql.streaming.stateStore.providerClass": "groupings keep their state in RocksDB",
+    "spark.sql.session.timeZone": "a timestamp without a zone is in UTC",
+}
+
+
+def checked_session(spark: SparkSession, streaming: bool) -> SparkSession:
+    """A session of the user's own, if it is set up for what is to run."""
+    wrong = [
+        key
+        for key in _BECAUSE
+        if (streaming or "timeZone" in key) and spark.conf.get(key, None) != _NEEDED[key]
+    ]
+    if not wrong:
+        return spark
+    settings = "; ".join(f'spark.conf.set("{key}", "{_NEEDED[key]}")' for key in wrong)
+    reasons = ", and ".join(_BECAUSE[key] for key in wrong)
+    raise PlanError(
+        "MS206",
+        f"the Spark session is not set up for this job: {reasons}",
+        fix=f"before run(): {settings}",
+    )
+
+
+def local_session(name: str = "millstream", partitions: int | None = None) -> SparkSession:
+    """A session on this machine, bound to loopback, that uses the cores this process may use."""
     _point_to_java_and_python()
+    partitions = partitions or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
     settings = {
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -1,33 +1,32 @@
-"""A grouping as a stateful operator of Spark: one call for each shard of keys and micro-batch."""
+"""The groupings of a stage as a stateful operator of Spark: one call for each shard and batch.
+
+Spark makes this operator on the driver, too, to learn of its state: so nothing is imported here
+that only a worker needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from millstream.engine.blobs import clocks_of, packed, state_of, tables_of, unpacked
-from millstream.engine.grouping import Grouping
-from millstream.engine.tables import Output, concatenated
-from millstream.model.instants import START_OF_TIME
-
-INPUT = "shard int, batch binary, watermark bigint, now bigint"
-"""What a step reads: parts of a shard's batch, how far time has come, and the clock."""
-
-OUTPUT = "shard int, kind string, part int, payload binary, watermark bigint"
-"""What it writes: tables of panes and of late rows, and how far time has come downstream."""
+if TYPE_CHECKING:
+    from millstream.spark.stage import Stage
+    from millstream.spark.wire import Envelope
 
 
 class Step(StatefulProcessor):
-    """Reads a shard's state, runs the engine, and writes back what changed."""
+    """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
 
-    def __init__(self, grouping: Grouping) -> None:
-        self.grouping = grouping
+    def __init__(self, stage: Stage, clock: bool) -> None:
+        self.stage = stage
+        self.clock = clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: how far time has come, and the tables."""
+        self._handle = handle
         self._clocks = handle.getValueState("clocks", "json string")
         self._tables = handle.getMapState("tables", "name string", "blob binary")
 
@@ -38,34 +37,63 @@ class Step(StatefulProcessor):
         timerValues: Any,  # noqa: N803
     ) -> Iterator[Row]:
         """One micro-batch of one shard."""
-        given = list(rows)
-        batch = concatenated(*(unpacked(bytes(r.batch)) for r in given if r.batch is not None))
-        watermark = max((r.watermark for r in given), default=START_OF_TIME)
-        now = max((r.now for r in given), default=0)
-        clocks = self._clocks.get()
-        blobs = {name: bytes(blob) for (name,), (blob,) in self._tables.iterator()}
-        state = state_of(str(clocks[0]) if clocks else None, blobs)
-        state, output = self.grouping.step(state, batch, watermark, now)
-        written = {name: packed(table) for name, table in tables_of(state).items()}
-        for name in blobs.keys() - written.keys():
-            self._tables.removeKey((name,))
-        for name, blob in written.items():
-            if blobs.get(name) != blob:
-                self._tables.updateValue((name,), (blob,))
-        self._clocks.update((clocks_of(state),))
-        yield from _rows(key[0], output, state.output_watermark)
+        from millstream.spark.wire import Envelope
+
+        return self._run(key[0], [Envelope(*row) for row in rows], timerValues, woken=False)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A micro-batch that brought nothing, but the time for something has come."""
+        return self._run(key[0], [], timerValues, woken=True)
 
     def close(self) -> None:
         """Nothing is held open."""
 
+    def _run(
+        self, label: int, envelopes: Iterable[Envelope], timer: Any, woken: bool
+    ) -> Iterator[Row]:
+        from millstream.spark.stage import Shelf
+        from millstream.spark.wire import NAMES
 
-def _rows(shard: int, output: Output, watermark: int) -> Iterator[Row]:
-    for kind, tables in (("pane", output.panes), ("late", output.late)):
-        for part, table in enumerate(tables):
-            if table.height:
-                yield _row(shard, kind, part, packed(table), watermark)
-    yield _row(shard, "watermark", 0, None, watermark)
+        told = self._clocks.get()
+        shelf = Shelf(_Tables(self._tables), str(told[0]) if told else None)
+        if woken:
+            shelf.clocks.pop("timer", None)  # Spark forgets a timer that has rung
+        now = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else 0
+        for made in self.stage.run(label, envelopes, shelf, now):
+            yield Row(**{name: getattr(made, name) for name in NAMES})
+        if self.clock:
+            self._set_timer(shelf, now)
+        self._clocks.update((shelf.to_json(),))
+
+    def _set_timer(self, shelf: Any, now: int) -> None:
+        wakes = self.stage.wakes(shelf, now)
+        # Spark's clock has milliseconds: the next one is late enough.
+        wanted = None if wakes is None else max(wakes, now + 1) // 1000 + 1
+        known = shelf.clocks.get("timer")
+        if known is not None and known != wanted:
+            self._handle.deleteTimer(known)
+        if wanted is not None and known != wanted:
+            self._handle.registerTimer(wanted)
+        shelf.clocks["timer"] = wanted
 
 
-def _row(shard: int, kind: str, part: int, payload: bytes | None, watermark: int) -> Row:
-    return Row(shard=shard, kind=kind, part=part, payload=payload, watermark=watermark)
+class _Tables:
+    """Spark's state as a store of blobs."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def read(self, name: str) -> bytes | None:
+        found = self._state.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def write(self, name: str, blob: bytes) -> None:
+        self._state.updateValue((name,), (blob,))
+
+    def remove(self, name: str) -> None:
+        self._state.removeKey((name,))

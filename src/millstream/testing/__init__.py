@@ -1,7 +1,7 @@
 """What users test their own pipelines with: scripts of steps, replayed on any engine."""
 
 from millstream.model.panes import LateElement, Pane
-from millstream.stream import test_stream
+from millstream.sources import test_stream
 from millstream.testing.drawing import draw
 from millstream.testing.panes import Panes
 from millstream.testing.replay import replay

@@ -9,11 +9,15 @@ import polars as pl
 
 from millstream.engine.grouping import Grouping
 from millstream.engine.tables import Aggregated, Output, State
+from millstream.model.aggregates import Count, Top
+from millstream.model.errors import RunError
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
-from millstream.reference.aggregates import Column
+from millstream.plan.values import MisfitError
+from millstream.reference.aggregates import OF_NUMBERS, Column, summarise
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
 from millstream.reference.ordering import ordering
+from millstream.testing.untyped import UntypedColumn
 
 
 class ColumnarGroups:
@@ -27,9 +31,12 @@ class ColumnarGroups:
         self, windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
     ) -> None:
         self.late: list[Late] = []
-        self._columns = columns
         self._aggregated = [
-            Aggregated(f"result{i}", column.aggregate, f"of{i}", f"by{i}")
+            Aggregated(f"result{i}", a, f"of{i}", f"by{i}" if isinstance(a, Top) else None)
+            for i, a in enumerate(column.aggregate for column in columns)
+        ]
+        self._inputs = [
+            (column, UntypedColumn(f"of{i}"), UntypedColumn(f"by{i}"))
             for i, column in enumerate(columns)
         ]
         self.grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
@@ -61,18 +68,16 @@ class ColumnarGroups:
 
     def _batch(self, keyed: list[tuple[Any, Element]]) -> pl.DataFrame:
         elements = [element for _, element in keyed]
-        inputs: dict[str, list[Any]] = {}
-        for i, column in enumerate(self._columns):
-            inputs[f"of{i}"] = [column.of(element.value) for element in elements]
-            inputs[f"by{i}"] = [column.by(element.value) for element in elements]
-        return pl.DataFrame(
+        table = pl.DataFrame(
             {
                 "key": [self._number(key) for key, _ in keyed],
                 "time": [element.time for element in elements],
                 "sign": [1 if element.kind == "+" else -1 for element in elements],
                 "number": range(len(elements)),
-                **inputs,
             }
+        )
+        return table.with_columns(
+            each for inputs in self._inputs for each in _columns_of(*inputs, elements)
         )
 
     def _number(self, key: Any) -> int:
@@ -107,3 +112,30 @@ class ColumnarGroups:
 def _info(row: dict[str, Any], prefix: str) -> PaneInfo:
     timing, index, first, last = (row[prefix + n] for n in ("timing", "index", "first", "last"))
     return PaneInfo(timing, index, first, last)
+
+
+def _columns_of(
+    column: Column, of: UntypedColumn, by: UntypedColumn, elements: list[Element]
+) -> list[pl.Series]:
+    """An aggregate's inputs; what they are computed from may be any Python objects."""
+    values = [column.of(element.value) for element in elements]
+    if isinstance(column.aggregate, Count):
+        values = [None if value is None else True for value in values]
+    try:
+        made = of.of(values)
+        if isinstance(column.aggregate, OF_NUMBERS) and not _is_number(made.dtype):
+            raise MisfitError(f"{values[0]!r} is no number")
+        if not isinstance(column.aggregate, Top):
+            return [made]
+        return [made, by.of([column.by(element.value) for element in elements])]
+    except MisfitError as error:
+        summarise([column], elements)  # what the reference refuses as well, it tells itself
+        raise RunError(
+            "MS202",
+            f"{column.aggregate!r}: {error}",
+            fix="give values of one type, or replay them on the reference, which takes any",
+        ) from None
+
+
+def _is_number(kind: pl.DataType) -> bool:
+    return kind.is_numeric() or kind in (pl.Boolean, pl.Null)

@@ -11,15 +11,20 @@ from itertools import count
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.engine.blobs import packed, unpacked
+from millstream.engine.blobs import unpacked
+from millstream.engine.scatter import Scatter
 from millstream.engine.tables import Output
 from millstream.model.instants import START_OF_TIME
 from millstream.model.windowing import Windowing
 from millstream.reference.aggregates import Column
 from millstream.spark.session import local_session
-from millstream.spark.step import INPUT, OUTPUT, Step
+from millstream.spark.specs import GroupingSpec
+from millstream.spark.stage import Stage
+from millstream.spark.step import Step
+from millstream.spark.wire import ENVELOPE, Envelope, batches_of
 from millstream.testing.on_columns import ColumnarGroups
 
 SHARDS = 2
@@ -32,15 +37,32 @@ class SparkGroups(ColumnarGroups):
         self, windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
     ) -> None:
         super().__init__(windowing, columns, takes_retractions)
+        self._spec = GroupingSpec(
+            name="grouping",
+            windowing=windowing,
+            keys=("key",),
+            aggregates=tuple(
+                (f"result{i}", c.aggregate, True, True) for i, c in enumerate(columns)
+            ),
+            takes_retractions=takes_retractions,
+            keeps_late=True,
+            feeds_groupings=True,
+            idles={"steps": None},
+        )
+        # In the engine on Spark, columns have names that no user's column can have.
+        self._names = {"key": "key 0"}
+        for i in range(len(columns)):
+            self._names |= {f"of{i}": f"of {i}", f"by{i}": f"by {i}", f"result{i}": f"value {i}"}
         self._folder = Path(tempfile.mkdtemp(prefix="millstream-replay-"))
         self._input = self._folder / "input"
         self._input.mkdir()
         self._numbers = count()
         self._made: list[Row] = []
         self._output_watermark = START_OF_TIME
-        files = replay_session().readStream.schema(INPUT).option("maxFilesPerTrigger", 1)
+        files = replay_session().readStream.schema(ENVELOPE).option("maxFilesPerTrigger", 1)
+        stage = Stage([self._spec], list(range(SHARDS)), frozenset())
         steps = files.parquet(str(self._input)).groupBy("shard")
-        panes = steps.transformWithState(Step(self.grouping), OUTPUT, "append", "none")
+        panes = steps.transformWithState(Step(stage, clock=False), ENVELOPE, "append", "none")
         writer = panes.writeStream.outputMode("append").foreachBatch(self._collect)
         checkpoint = str(self._folder / "checkpoint")
         self._query = writer.option("checkpointLocation", checkpoint).start()
@@ -52,28 +74,36 @@ class SparkGroups(ColumnarGroups):
         self._made.clear()
         self._put(batch, watermark, now)
         self._query.processAllAvailable()
-        told = [row.watermark for row in self._made if row.kind == "watermark"]
-        self._output_watermark = min(told)
+        told = {row.split: row.value for row in self._made if row.kind == "mark"}
+        self._output_watermark = min(told.values())
         return Output(panes=self._tables("pane"), late=self._tables("late"))
 
     def _put(self, batch: pl.DataFrame | None, watermark: int, now: int) -> None:
         """Writes the step's file: for each shard its part of the batch, watermark and clock."""
-        parts = [_part(batch, shard) for shard in range(SHARDS)]
-        table = pl.DataFrame(
-            {
-                "shard": pl.Series(range(SHARDS), dtype=pl.Int32),
-                "batch": pl.Series(parts, dtype=pl.Binary),
-                "watermark": pl.Series([watermark] * SHARDS, dtype=pl.Int64),
-                "now": pl.Series([now] * SHARDS, dtype=pl.Int64),
-            }
-        )
+        envelopes = []
+        for shard in range(SHARDS):
+            envelopes.append(Envelope(shard, "steps", "mark", split="", value=watermark))
+            envelopes.append(Envelope(shard, "steps", "clock", value=now))
+        if batch is not None:
+            scatter = Scatter(self._spec.grouping, self._spec.engine_keys, SHARDS)
+            given = batch.rename({n: e for n, e in self._names.items() if n in batch.columns})
+            for shard, arrival in [*scatter.take(given), *scatter.rest()]:
+                start, end = arrival.window or (None, None)
+                envelopes.append(
+                    Envelope(shard, "grouping", "arrival", start, end, arrival.elements)
+                )
+                envelopes[-1].payload = arrival.blob
+        (table,) = batches_of(envelopes)
         number = next(self._numbers)
         hidden = self._input / f".{number}.parquet"
-        table.write_parquet(hidden)
+        with pq.ParquetWriter(hidden, table.schema) as writer:
+            writer.write_batch(table)
         os.replace(hidden, self._input / f"{number}.parquet")
 
     def _tables(self, kind: str) -> list[pl.DataFrame]:
-        return [unpacked(bytes(row.payload)) for row in self._made if row.kind == kind]
+        back = {engine: name for name, engine in self._names.items()}
+        tables = [unpacked(bytes(row.payload)) for row in self._made if row.kind == kind]
+        return [t.rename({e: n for e, n in back.items() if e in t.columns}) for t in tables]
 
     def advance_output_watermark(self) -> int:
         """How far time has come for whoever reads the panes: as far as for the slowest shard."""
@@ -85,16 +115,9 @@ class SparkGroups(ColumnarGroups):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _part(batch: pl.DataFrame | None, shard: int) -> bytes | None:
-    if batch is None:
-        return None
-    mine = batch.filter(pl.col("key") % SHARDS == shard)
-    return packed(mine) if mine.height else None
-
-
 @cache
 def replay_session() -> SparkSession:
     """The session that all replays of this process share."""
-    session = local_session("millstream-replay")
+    session = local_session("millstream-replay", partitions=2)
     session.sparkContext.setLogLevel("ERROR")
     return session

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
-from millstream.stream import Stream, test_stream
+from millstream.sources import test_stream
+from millstream.stream import Stream
 
 ENDLESS = test_stream("k string, at timestamp", event_time="at")
 BOUNDED = ms.from_rows([], schema="k string")

@@ -9,6 +9,7 @@ from millstream.plan.checks.aggregate_types import check_aggregate_types
 from millstream.plan.checks.endless_global_window import check_endless_global_window
 from millstream.plan.checks.event_time import check_window_has_event_time
 from millstream.plan.checks.merging_windows import check_merging_windows
+from millstream.plan.checks.missing_watermark import check_windows_end
 from millstream.plan.checks.retractions import check_retractions
 from millstream.plan.checks.trigger_safety import check_trigger_safety
 from millstream.plan.checks.unwindowed import check_unwindowed
@@ -21,6 +22,7 @@ GROUPING_CHECKS = (
     check_window_has_event_time,
     check_unwindowed,
     check_endless_global_window,
+    check_windows_end,
     check_trigger_safety,
     check_retractions,
 )

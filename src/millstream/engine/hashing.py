@@ -1,0 +1,89 @@
+"""Which shard a key belongs to: a hash that stays the same on every machine and in every version.
+
+State outlives the process that wrote it, so neither Python's hash nor Polars' will do: the one
+changes with each process, the other may with each release. So this one is written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+_Numbers: TypeAlias = npt.NDArray[np.uint64]
+_PRIME = np.uint64(1_099_511_628_211)
+_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+
+def hashed(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
+    """A number for each row that depends on its keys alone.
+
+    >>> hashed(pl.DataFrame({"team": ["red", "blau", None]}), ["team"]).to_list()
+    [3263463498706082046, 13376128225120497894, 0]
+    """
+    total = np.zeros(table.height, np.uint64)
+    for key in keys:
+        total = total * _PRIME + _hash_of(table[key])
+    return pl.Series("hash", total)
+
+
+def _hash_of(values: pl.Series) -> _Numbers:
+    if values.dtype == pl.Null:
+        return np.zeros(len(values), np.uint64)
+    numbers = _numbers(values)
+    hashes = _mixed(numbers) if numbers is not None else _of_texts(_texts(values))
+    return np.where(values.is_not_null().to_numpy(), hashes, np.uint64(0))
+
+
+def _numbers(values: pl.Series) -> _Numbers | None:
+    """The values as 64 bits each, if they are of a type that has so many."""
+    kind = values.dtype
+    if kind == pl.Boolean or kind.is_integer():
+        return values.fill_null(0).cast(pl.Int64).to_numpy().view(np.uint64)
+    if kind.is_float():
+        # Spark makes one of both zeros, and one of all NaNs, before it compares keys.
+        numbers = values.cast(pl.Float64).fill_null(0.0).fill_nan(np.nan).to_numpy() + 0.0
+        return numbers.view(np.uint64)
+    if kind.is_temporal():
+        return values.to_physical().cast(pl.Int64).fill_null(0).to_numpy().view(np.uint64)
+    return None
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    kind = values.dtype
+    if kind == pl.Binary or kind == pl.String:
+        return values
+    if kind.is_nested():
+        return values.to_frame("k").select(k=pl.struct("k").struct.json_encode())["k"]
+    return values.cast(pl.String)
+
+
+def _of_texts(values: pl.Series) -> _Numbers:
+    """A polynomial over the words of eight bytes that each text is made of."""
+    array = values.fill_null(b"" if values.dtype == pl.Binary else "").rechunk().to_arrow()
+    array = array.cast(pa.large_binary())
+    _, ends, content = array.buffers()
+    bounds = np.frombuffer(ends, np.int64)[array.offset : array.offset + len(array) + 1]
+    # Zeros at the end, so that the last word of a text may be read beyond it.
+    data = np.frombuffer((content or pa.py_buffer(b"")).to_pybytes() + bytes(8), np.uint8)
+    words = np.lib.stride_tricks.sliding_window_view(data, 8)
+    starts, lengths = bounds[:-1], np.diff(bounds)
+    totals = lengths.astype(np.uint64)
+    live = np.arange(len(lengths))
+    for read in range(0, int(lengths.max(initial=0)), 8):
+        live = live[lengths[live] > read]
+        word = words[starts[live] + read].view("<u8")[:, 0]
+        beyond = 8 * np.clip(8 - (lengths[live] - read), 0, 8).astype(np.uint64)
+        totals[live] = totals[live] * _PRIME + (word & (_ONES >> beyond))
+    return _mixed(totals)
+
+
+def _mixed(numbers: _Numbers) -> _Numbers:
+    """Spreads the differences of numbers over all of their bits (the finish of MurmurHash3)."""
+    numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    numbers = (numbers ^ (numbers >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return numbers ^ (numbers >> np.uint64(33))

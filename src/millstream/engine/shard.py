@@ -1,0 +1,328 @@
+"""A shard of a grouping's keys: its state stands in buckets, and a batch touches few of them.
+
+A bucket holds one window, where windows are the same for all keys, or else one part of the keys.
+For each the shard knows when something will happen in it: at which watermark a window ends or
+expires, at which time a trigger is due. Only buckets that got elements, or in which something
+happens, are read and written. Where elements change nothing before their window's end, they are
+not even read: what came is put beside the rest as it is, and merged when the window fires.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import polars as pl
+
+from millstream.engine.blobs import VERSION, packed, unpacked
+from millstream.engine.grouping import Grouping
+from millstream.engine.tables import Aggregated, Output, State, concatenated
+from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.model.windowing import Windowing
+
+BUCKETS = 16
+"""How many parts the keys of a shard are in, where buckets are parts of the keys."""
+MOST_PARTS = 16
+"""How many batches may stand beside a bucket's table before they are merged into it."""
+_TABLES = ("panes", "elements", "emitted")
+
+
+class Store(Protocol):
+    """Where blobs are kept from batch to batch."""
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def write(self, name: str, blob: bytes) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A packed table of a prepared batch; of one window, if ``window`` says of which."""
+
+    blob: bytes
+    elements: int
+    window: tuple[int, int] | None = None
+
+    def table(self) -> pl.DataFrame:
+        """The rows, with the window that they are for."""
+        rows = unpacked(self.blob)
+        if self.window is None:
+            return rows
+        start, end = self.window
+        return rows.with_columns(start=pl.lit(start, pl.Int64), end=pl.lit(end, pl.Int64))
+
+
+@dataclass(slots=True)
+class Bucket:
+    """What is known of a bucket without reading it.
+
+    ``wakes`` is the watermark at which something happens in it, ``due`` the time at which a trigger
+    may fire, ``holds`` the event time that the output watermark may not pass; ``parts`` are batches
+    that wait beside the tables, each with the watermark at which it came and its elements.
+    """
+
+    tables: list[str] = field(default_factory=list)
+    rows: int = 0
+    size: int = 0
+    wakes: int = END_OF_TIME
+    due: int | None = None
+    holds: int | None = None
+    parts: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Clocks:
+    """How far time has come for a shard, and what its buckets are."""
+
+    version: int = VERSION
+    watermark: int = START_OF_TIME
+    output_watermark: int = START_OF_TIME
+    now: int = 0
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """All of it as text."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> Clocks:
+        """What ``to_json`` gave, refused if it is of another version."""
+        told = json.loads(text)
+        if told["version"] != VERSION:
+            raise ValueError(f"a state of format {told['version']}, where {VERSION} is known")
+        told["buckets"] = {name: Bucket(**each) for name, each in told["buckets"].items()}
+        return cls(**told)
+
+
+def sharded(
+    windowing: Windowing,
+    keys: Sequence[str],
+    aggregates: Sequence[Aggregated],
+    takes_retractions: bool = False,
+    keeps_late: bool = True,
+) -> Grouping:
+    """A grouping whose state a shard can keep: the bucket of a key is part of it, where needed."""
+    grouping = Grouping(windowing, keys, aggregates, takes_retractions, keeps_late)
+    if grouping.compiled.by_window:
+        return grouping
+    return Grouping(windowing, ["bucket", *keys], aggregates, takes_retractions, keeps_late)
+
+
+class Shard:
+    """The state of one grouping for some of its keys, in a store."""
+
+    def __init__(self, grouping: Grouping, store: Store) -> None:
+        self.grouping = grouping
+        self._compiled = grouping.compiled
+        self._store = store
+        told = store.read("clocks")
+        self.clocks = Clocks() if told is None else Clocks.from_json(told)
+
+    def step(self, arrivals: Sequence[Arrival], watermark: int, now: int) -> Output:
+        """What a batch, a watermark and a clock let out; the store has what is left."""
+        before = self._where_time_is()
+        output = Output()
+        clocks = self.clocks
+        arrived = self._sorted(arrivals, output)
+        watermark, now = max(watermark, clocks.watermark), max(now, clocks.now)
+        awake = {n for n, b in clocks.buckets.items() if _happens(b, watermark, now)}
+        for name in list(arrived):
+            if self._can_wait(name, arrived[name], awake, watermark):
+                self._put_beside(name, arrived.pop(name))
+        touched = sorted(awake | arrived.keys())
+        if touched:
+            self._step_in(touched, arrived, watermark, now, output)
+        clocks.watermark, clocks.now = watermark, now
+        holds = [b.holds for b in clocks.buckets.values() if b.holds is not None]
+        clocks.output_watermark = max(clocks.output_watermark, min([watermark, *holds]))
+        if touched or arrivals or self._where_time_is() != before:
+            self._store.write("clocks", clocks.to_json().encode())
+        return output
+
+    @property
+    def next_due(self) -> int | None:
+        """When a trigger may fire next by the clock alone."""
+        moments = [b.due for b in self.clocks.buckets.values() if b.due is not None]
+        return min(moments, default=None)
+
+    def _where_time_is(self) -> tuple[int, int, int]:
+        return self.clocks.watermark, self.clocks.output_watermark, self.clocks.now
+
+    def _sorted(
+        self, arrivals: Iterable[Arrival], output: Output
+    ) -> dict[str, list[Arrival | pl.DataFrame]]:
+        """What arrived, by bucket; windows that have expired take nothing."""
+        arrived: dict[str, list[Arrival | pl.DataFrame]] = defaultdict(list)
+        for arrival in arrivals:
+            if arrival.window is None and self._compiled.by_window:
+                nowhere = pl.lit(None, pl.Int64)
+                rows = arrival.table().with_columns(start=nowhere, end=nowhere)
+                output.late.append(rows.with_columns(late=pl.lit("no window")))
+            elif arrival.window is None:
+                for name, rows in _by_bucket(unpacked(arrival.blob)):
+                    arrived[name].append(rows)
+            elif self._has_expired(arrival.window[1]):
+                output.late.append(arrival.table().with_columns(late=pl.lit("expired")))
+            else:
+                arrived[":".join(map(str, arrival.window))].append(arrival)
+        return arrived
+
+    def _has_expired(self, end: int) -> bool:
+        lateness = self._compiled.windowing.allowed_lateness
+        return end <= max(self.clocks.watermark - lateness, START_OF_TIME)
+
+    def _can_wait(
+        self, name: str, arrivals: list[Arrival | pl.DataFrame], awake: set[str], watermark: int
+    ) -> bool:
+        if not self._compiled.appends or name in awake:
+            return False
+        bucket = self.clocks.buckets.get(name, Bucket())
+        few = len(bucket.parts) + len(arrivals) <= MOST_PARTS
+        # A large table is merged with as much as it holds, so that merging stays cheap on average.
+        waiting = sum(elements for _, elements, _ in bucket.parts)
+        small = len(bucket.parts) < MOST_PARTS**2 and waiting < bucket.rows
+        end = int(name.partition(":")[2])
+        return end > watermark and (few or small)
+
+    def _put_beside(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> None:
+        end = int(name.partition(":")[2])
+        bucket = self.clocks.buckets.setdefault(name, Bucket(wakes=end, holds=end - 1))
+        for arrival in arrivals:
+            assert isinstance(arrival, Arrival)
+            if self._compiled.windowing.timestamp != "end":
+                bucket.holds = _least(bucket.holds, self._earliest(arrival))
+            blob = self._needed(arrival)
+            self._store.write(f"{name}+{len(bucket.parts)}", blob)
+            bucket.parts.append((self.clocks.watermark, arrival.elements, len(blob)))
+
+    def _needed(self, arrival: Arrival) -> bytes:
+        """What arrived, without columns that only the late output would have wanted."""
+        if not self._compiled.keeps_late:
+            return arrival.blob
+        table = unpacked(arrival.blob)
+        return packed(table.select(c for c in table.columns if c in self._compiled.needed))
+
+    def _earliest(self, arrival: Arrival) -> int | None:
+        times = arrival.table()["time"]
+        return times.filter(times >= self.clocks.watermark).min()  # type: ignore[return-value]
+
+    def _step_in(
+        self,
+        names: list[str],
+        arrived: dict[str, list[Arrival | pl.DataFrame]],
+        watermark: int,
+        now: int,
+        output: Output,
+    ) -> None:
+        """Reads the buckets, runs the engine in them, and writes them back."""
+        batches = [
+            each.table() if isinstance(each, Arrival) else each
+            for name in names
+            for each in arrived.get(name, ())
+        ]
+        state = self._read(names, batches)
+        state, made = self.grouping.step(state, concatenated(*batches), watermark, now)
+        output.panes += made.panes
+        output.late += [table for table in made.late if table.height]
+        self._write(names, state)
+
+    def _read(self, names: list[str], batches: list[pl.DataFrame]) -> State:
+        """The state in the buckets; what stood beside them joins the batches."""
+        clocks = self.clocks
+        tables: dict[str, list[pl.DataFrame]] = defaultdict(list)
+        for name in names:
+            bucket = clocks.buckets.get(name, Bucket())
+            for kind in bucket.tables:
+                tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
+            for i, (arrived, elements, _) in enumerate(bucket.parts):
+                start, _, end = name.partition(":")
+                part = Arrival(self._blob(f"{name}+{i}"), elements, (int(start), int(end)))
+                batches.append(part.table().with_columns(arrived=pl.lit(arrived, pl.Int64)))
+        return State(
+            panes=concatenated(*tables["panes"]),
+            elements=concatenated(*tables["elements"]),
+            emitted=concatenated(*tables["emitted"]),
+            watermark=clocks.watermark,
+            output_watermark=clocks.output_watermark,
+            now=clocks.now,
+        )
+
+    def _blob(self, name: str) -> bytes:
+        blob = self._store.read(name)
+        if blob is None:
+            raise ValueError(f"the state has lost its table {name!r}")
+        return blob
+
+    def _write(self, names: list[str], state: State) -> None:
+        tables = {kind: self._split(getattr(state, kind)) for kind in _TABLES}
+        facts = self._facts(state)
+        for name in names:
+            old = self.clocks.buckets.pop(name, Bucket())
+            for i in range(len(old.parts)):
+                self._store.remove(f"{name}+{i}")
+            held = {kind: tables[kind][name] for kind in _TABLES if name in tables[kind]}
+            for kind in set(old.tables) - held.keys():
+                self._store.remove(f"{name}/{kind}")
+            if held:
+                blobs = {kind: packed(table) for kind, table in held.items()}
+                for kind, blob in blobs.items():
+                    self._store.write(f"{name}/{kind}", blob)
+                self.clocks.buckets[name] = Bucket(
+                    tables=sorted(blobs),
+                    rows=sum(table.height for table in held.values()),
+                    size=sum(map(len, blobs.values())),
+                    **facts.get(name, {}),
+                )
+
+    def _split(self, table: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
+        return {} if table is None else dict(self._by_name(table))
+
+    def _by_name(self, table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+        if not self._compiled.by_window:
+            return _by_bucket(table)
+        parts = table.partition_by("start", "end", as_dict=True, maintain_order=True)
+        return ((f"{start}:{end}", part) for (start, end), part in parts.items())
+
+    def _facts(self, state: State) -> dict[str, dict[str, Any]]:
+        """When something will happen in each bucket, and what holds the output watermark."""
+        facts: dict[str, dict[str, Any]] = {}
+        if state.panes is not None:
+            named = self._named(state.panes)
+            for row in (
+                named.group_by("name")
+                .agg(
+                    self.grouping.wakes(state).min().alias("wakes"),
+                    self.grouping.due(state).alias("due"),
+                    self.grouping.holds().min().alias("holds"),
+                )
+                .iter_rows(named=True)
+            ):
+                facts[row.pop("name")] = row
+        if state.emitted is not None:
+            owed = self._named(state.emitted.filter(self.grouping.owed()))
+            for name, stamp in owed.group_by("name").agg(pl.col("timestamp").min()).iter_rows():
+                facts[name]["holds"] = _least(facts[name]["holds"], stamp)
+        return facts
+
+    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
+        if self._compiled.by_window:
+            return table.with_columns(name=pl.format("{}:{}", "start", "end"))
+        return table.with_columns(name=pl.col("bucket").cast(pl.String))
+
+
+def _by_bucket(table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+    parts = table.partition_by("bucket", as_dict=True, maintain_order=True)
+    return ((str(bucket), part) for (bucket,), part in parts.items())
+
+
+def _happens(bucket: Bucket, watermark: int, now: int) -> bool:
+    return bucket.wakes <= watermark or (bucket.due is not None and bucket.due < now)
+
+
+def _least(*moments: int | None) -> int | None:
+    return min((moment for moment in moments if moment is not None), default=None)

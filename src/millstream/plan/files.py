@@ -1,0 +1,100 @@
+"""How a program speaks of files: where they are, in which format, with which options."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from millstream.model.errors import PlanError, did_you_mean
+from millstream.plan.checks.file_columns import check_readable
+from millstream.plan.schema import Field, Schema
+from millstream.plan.targets import FileFormat
+
+LINES = Schema((Field("value", "STRING"),))
+"""What text is read as, from files and sockets: a row for each line."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def checked_path(path: Any) -> str:
+    """The path, made absolute: a job may go on later, and elsewhere than where it was written.
+
+    One with a scheme names its place already.
+
+    >>> checked_path("/data/../scores"), checked_path("s3a://bucket/scores")
+    ('/scores', 's3a://bucket/scores')
+    """
+    given = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(given, str) or not given.strip():
+        raise PlanError(
+            "MS113",
+            f"{path!r} is no path",
+            fix="give a folder, such as '/data/scores' or 's3a://bucket/scores'",
+        )
+    return given if _SCHEME.match(given) else os.path.abspath(given)
+
+
+def checked_format(format: Any) -> FileFormat:
+    """One of the formats that files are read and written in."""
+    formats: tuple[FileFormat, ...] = get_args(FileFormat)
+    for known in formats:
+        if format == known:
+            return known
+    raise PlanError(
+        "MS113",
+        f"format={format!r} is not a choice",
+        fix=did_you_mean(str(format), formats),
+    )
+
+
+def checked_options(options: Any) -> tuple[tuple[str, str], ...]:
+    """Options as Spark takes them: names and texts.
+
+    >>> checked_options({"header": True, "sep": ";"})
+    (('header', 'true'), ('sep', ';'))
+    """
+    if options is None:
+        return ()
+    if isinstance(options, Mapping) and all(isinstance(name, str) for name in options):
+        return tuple((name, _option(name, value)) for name, value in options.items())
+    raise PlanError(
+        "MS113",
+        f"options={options!r} is no dict of names and values",
+        fix="give one, such as options={'header': True}",
+    )
+
+
+def file_schema(format: FileFormat, schema: Any) -> Schema:
+    """The columns of files that are read; lines of text have always the same."""
+    if format == "text":
+        if schema is not None:
+            raise PlanError(
+                "MS113",
+                f"schema={schema!r}: text files have one column, {LINES}, and no other schema",
+                fix="leave schema out, and make columns of the line: "
+                ".select(user=\"split(value, ',')[0]\")",
+            )
+        return LINES
+    if schema is None:
+        raise PlanError(
+            "MS111",
+            f"nothing says what columns the {format} files have",
+            fix="give schema='user string, points int', say, or a dataclass",
+        )
+    columns = Schema.of(schema)
+    check_readable(columns, format)
+    return columns
+
+
+def _option(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise PlanError(
+        "MS113",
+        f"the option {name!r} is {value!r}",
+        fix="give text, a number, True or False",
+    )

@@ -1,0 +1,225 @@
+# ruff: noqa: PT028 - test_stream is no test
+"""Where a program starts: the sources that its streams come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from millstream.model.errors import PlanError
+from millstream.model.watermarks import WatermarkPolicy, ascending
+from millstream.plan.counts import checked_count
+from millstream.plan.files import (
+    LINES,
+    checked_format,
+    checked_options,
+    checked_path,
+    file_schema,
+)
+from millstream.plan.frames import checked_frame, frame_schema
+from millstream.plan.names import automatic_name, checked_name
+from millstream.plan.nodes import (
+    FilesSource,
+    FrameSource,
+    RateSource,
+    RowsSource,
+    SocketSource,
+    TestSource,
+)
+from millstream.plan.rows import rows_of
+from millstream.plan.schema import Field, Schema
+from millstream.plan.steps import in_step
+from millstream.plan.targets import FileFormat
+from millstream.stream import Stream
+
+_TICKS = Schema((Field("timestamp", "TIMESTAMP"), Field("value", "BIGINT")))
+
+
+def from_rows(
+    rows: Iterable[Any],
+    schema: Any = None,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    name: str | None = None,
+) -> Stream:
+    """A stream of the rows given, which ends after them.
+
+    Rows are dicts, tuples in the order of the schema, or dataclass instances, which bring their
+    own schema.
+
+    >>> from_rows([{"user": "ann", "at": 1.0}], schema="user string, at double", event_time="at")
+    <Stream 'event_time-1': user STRING, at DOUBLE>
+    """
+    step = _step("rows", name)
+    known, made = rows_of(rows, schema, step)
+    stream = Stream(RowsSource(step, known, True, made))
+    return _timed(stream, event_time, watermark)
+
+
+def read_files(
+    path: str | os.PathLike[str],
+    format: FileFormat = "parquet",
+    schema: Any = None,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    split: str | None = None,
+    bounded: bool = False,
+    max_files_per_batch: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Stream:
+    """A stream of the rows of files in a folder, and of files that are added to it later.
+
+    The format is parquet, json, csv, or text, whose lines are the column ``value`` and need no
+    schema. ``options`` are those of Spark's reader for the format. With ``bounded`` the stream
+    ends after the files that are there at the start; ``max_files_per_batch`` makes an endless one
+    read a full folder bit by bit.
+
+    ``split`` names a column: rows that are equal there form a split, with a watermark of its own,
+    and a window ends when all splits have passed its end. So none is late for being behind others.
+
+    >>> import millstream as ms
+    >>> ms.read_files(
+    ...     "/data/scores", format="json", schema="team string, points int, at timestamp",
+    ...     event_time="at", watermark=ms.bounded("30s"))
+    <Stream 'event_time-1': team STRING, points INT, at TIMESTAMP>
+    >>> ms.read_files("/data/books", format="text", bounded=True)
+    <Stream 'files-1': value STRING>
+    """
+    step = _step("files", name)
+    with in_step(step):
+        checked = checked_format(format)
+        columns = file_schema(checked, schema)
+        source = FilesSource(
+            step,
+            columns,
+            bounded=bool(bounded),
+            split=_split(split, columns),
+            path=checked_path(path),
+            format=checked,
+            options=checked_options(options),
+            max_files_per_batch=None
+            if max_files_per_batch is None
+            else checked_count(max_files_per_batch, "max_files_per_batch", example=100),
+        )
+    return _timed(Stream(source), event_time, watermark)
+
+
+def read_socket(
+    host: str = "localhost", port: int | None = None, name: str | None = None
+) -> Stream:
+    """An endless stream of the lines that a server sends, as the column ``value``.
+
+    It is for trying things out: lines that were sent before a failure are not sent again.
+
+    >>> read_socket("localhost", 9999)
+    <Stream 'socket-1': value STRING>
+    """
+    step = _step("socket", name)
+    with in_step(step):
+        source = SocketSource(
+            step,
+            LINES,
+            bounded=False,
+            split=None,
+            host=_host(host),
+            port=checked_count(port, "port", example=9999, most=65535),
+        )
+    return Stream(source)
+
+
+def read_rate(
+    rows_per_second: int = 1,
+    event_time: str | None = "timestamp",
+    watermark: WatermarkPolicy | None = None,
+    name: str | None = None,
+) -> Stream:
+    """An endless stream of numbers, ``value``, and when each was made, ``timestamp``.
+
+    Its rows come in the order of their times, so that is its watermark policy by default.
+
+    >>> read_rate(rows_per_second=10).explain()
+    event_time 'event_time-1'
+    │    from  timestamp, watermark ascending()
+    └─ rate 'rate-1' → timestamp TIMESTAMP, value BIGINT
+            makes  10 rows a second
+    """
+    step = _step("rate", name)
+    with in_step(step):
+        rate = checked_count(rows_per_second, "rows_per_second", example=10)
+        source = RateSource(step, _TICKS, bounded=False, split=None, rows_per_second=rate)
+    if event_time is not None and watermark is None:
+        watermark = ascending()
+    return _timed(Stream(source), event_time, watermark)
+
+
+def from_dataframe(
+    frame: Any,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    split: str | None = None,
+    name: str | None = None,
+) -> Stream:
+    """A stream of the rows of a PySpark DataFrame; of a streaming one it is endless.
+
+    >>> import millstream as ms
+    >>> events = spark.readStream.table("events")  # doctest: +SKIP
+    >>> ms.from_dataframe(events, "at", ms.bounded("30s"))  # doctest: +SKIP
+    <Stream 'event_time-1': user STRING, at TIMESTAMP>
+    """
+    step = _step("frame", name)
+    with in_step(step):
+        columns = frame_schema(checked_frame(frame))
+        bounded, by = not frame.isStreaming, _split(split, columns)
+        source = FrameSource(step, columns, bounded=bounded, split=by, frame=frame)
+    return _timed(Stream(source), event_time, watermark)
+
+
+def test_stream(
+    schema: Any,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    name: str | None = None,
+) -> Stream:
+    """An endless stream whose rows come from the steps of a test.
+
+    >>> test_stream("user string, at timestamp", event_time="at", name="clicks")
+    <Stream 'event_time-1': user STRING, at TIMESTAMP>
+    """
+    step = _step("test", name)
+    with in_step(step):
+        source = TestSource(step, Schema.of(schema), bounded=False)
+    return _timed(Stream(source), event_time, watermark)
+
+
+test_stream.__test__ = False  # type: ignore[attr-defined] # its name starts like a test's
+
+
+def _step(kind: str, name: str | None) -> str:
+    return automatic_name(kind) if name is None else checked_name(name)
+
+
+def _split(column: str | None, schema: Schema) -> str | None:
+    return None if column is None else schema.resolve(str(column)).name
+
+
+def _host(host: Any) -> str:
+    if isinstance(host, str) and host.strip():
+        return host
+    raise PlanError(
+        "MS113", f"host={host!r} is no name of a host", fix="give one, such as 'localhost'"
+    )
+
+
+def _timed(stream: Stream, column: str | None, watermark: WatermarkPolicy | None) -> Stream:
+    if column is not None:
+        return stream.with_event_time(column, watermark)
+    if watermark is not None:
+        raise PlanError(
+            "MS115",
+            f"watermark={watermark!r} has no event time to follow",
+            fix="name the column of the event time as well: event_time='at'",
+            step=stream.node.name,
+        )
+    return stream

@@ -1,0 +1,42 @@
+"""The sink that is standard output: a small table for each batch that has rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from millstream.spark.console_cells import columns_of
+from millstream.spark.console_table import fitting
+from millstream.spark.memory import Rows
+
+
+class ConsoleCommitter:
+    """Prints the first rows of each batch, once, and how many more there were."""
+
+    def __init__(self, sink: str, limit: int) -> None:
+        self._sink = sink
+        self._limit = limit
+        self._printed: tuple[str, int] | None = None
+
+    def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
+        """Prints a batch; nothing where it has no rows."""
+        slices = [Rows.unpacked(receipt) for receipt in sorted(filter(None, receipts))]
+        if slices and self._printed != (run, batch):
+            first = pa.concat_tables(each.table for each in slices).slice(0, self._limit)
+            self._print(batch, first, sum(each.count for each in slices))
+        self._printed = run, batch
+
+    def _print(self, batch: int, rows: pa.Table, count: int) -> None:
+        console = Console(highlight=False, force_jupyter=False)
+        with console.capture() as printed:
+            console.print(Text.assemble((self._sink, "bold"), (f" · batch {batch}", "dim")))
+            console.print(fitting(columns_of(rows), console))
+            more = count - rows.num_rows
+            if more:
+                console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))
+        # Rich fills each line with spaces, which a file or a pipe has no use for.
+        lines = [line.rstrip() for line in printed.get().rstrip().splitlines()]
+        print(*lines, "", sep="\n", flush=True)

@@ -1,0 +1,30 @@
+"""What went wrong in a worker, said by the driver: Spark hands on only text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from millstream.model.errors import CODES, MillstreamError, PlanError, RunError
+
+_TOLD = re.compile(
+    r"millstream\.model\.errors\.\w+: (?P<code>MS\d{3})(?: in step '(?P<step>[^\n]*?)')?: "
+    r"(?P<what>.*?)\n  What to do: (?P<fix>.*?)\n  More: ",
+    re.DOTALL,
+)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Errors of Spark that carry one of ours become that one."""
+    try:
+        yield
+    except MillstreamError:
+        raise
+    except Exception as error:
+        found = _TOLD.search(str(error))
+        if found is None or found["code"] not in CODES:
+            raise
+        kind = PlanError if found["code"].startswith("MS1") else RunError
+        raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error

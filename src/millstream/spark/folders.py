@@ -1,0 +1,107 @@
+"""The folder of a sink, on whichever file system it is, and what to say when that fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import fs
+
+from millstream.model.errors import PlanError, RunError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_SPARKS_S3 = re.compile(r"^s3[an]://")
+
+_AGAIN = "then run the job again: it goes on with this batch"
+_NO_FOLDER = "name a folder, or a path where one can be made"
+_NOT_ALLOWED = f"let the user that the job runs as write there, {_AGAIN}"
+_NO_ROOM = f"make room there, {_AGAIN}"
+_FIXES = {
+    **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG), _NO_FOLDER),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_ALLOWED),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _NO_ROOM),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where the files of a sink are. ``path`` is what the program says; names are below ``root``.
+
+    Files are moved, not copied: at once on a disk, by a copy and a removal in an object store.
+    """
+
+    sink: str
+    path: str
+    system: fs.FileSystem
+    root: str
+
+    @classmethod
+    def of(cls, sink: str, path: str) -> Folder:
+        """The folder that a path or URI names."""
+        if not _SCHEME.match(path):
+            return cls(sink, path, fs.LocalFileSystem(), os.path.abspath(path))
+        try:
+            system, root = fs.FileSystem.from_uri(_SPARKS_S3.sub("s3://", path))
+        except pa.ArrowInvalid as error:
+            raise PlanError(
+                "MS113",
+                f"{path!r} names no folder that files can be written to: {error}",
+                fix="write a plain path, or one that begins with file:, s3:, gs: or hdfs:",
+                step=sink,
+            ) from error
+        return cls(sink, path, system, root.rstrip("/"))
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What two folders share if they are the same."""
+        return self.system.type_name, self.root
+
+    def names(self, below: str = "") -> list[str]:
+        """The names of the files in a folder, in order; none where there is no such folder."""
+        selector = fs.FileSelector(self._at(below), allow_not_found=True)
+        found = self.system.get_file_info(selector)
+        return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+
+    def make(self, below: str) -> None:
+        """Makes a folder and those above it, where they are missing."""
+        self.system.create_dir(self._at(below), recursive=True)
+
+    def create(self, name: str, compression: str | None = None) -> pa.NativeFile:
+        """A stream that writes a file."""
+        return self.system.open_output_stream(self._at(name), compression=compression)
+
+    def read(self, name: str) -> bytes:
+        """What a file holds."""
+        with self.system.open_input_stream(self._at(name), compression=None) as stream:
+            return bytes(stream.read())
+
+    def move(self, name: str, to: str) -> None:
+        """Gives a file another name, in place of one that has it."""
+        self.system.move(self._at(name), self._at(to))
+
+    def remove(self, name: str) -> None:
+        """Removes a file, if it is there: another attempt may have been quicker."""
+        with suppress(FileNotFoundError):
+            self.system.delete_file(self._at(name))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """What the file system refuses is an error that names the sink, the path and the cause."""
+        try:
+            yield
+        except OSError as error:
+            cause = os.strerror(error.errno) if error.errno else str(error)
+            fix = f"see that the job can write there, {_AGAIN}"
+            raise self.failure(cause, _FIXES.get(error.errno or 0, fix)) from error
+
+    def failure(self, cause: str, fix: str) -> RunError:
+        """The error that says why nothing can be written here."""
+        return RunError("MS208", f"cannot write to {self.path!r}: {cause}", fix=fix, step=self.sink)
+
+    def _at(self, name: str) -> str:
+        return f"{self.root}/{name}" if name else self.root

@@ -1,0 +1,212 @@
+"""What runs in the JVM: SQL over the rows of several steps at once.
+
+The rows of all steps travel in one DataFrame, side by side. A step's **port** says which columns
+hold its rows, and which flag is true where there is one. A filter only makes a flag, new columns
+stand beside the old ones: so branches share what they have in common, and no row is read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import count
+from operator import or_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
+from pyspark.sql.types import DataType, NumericType, StructType
+
+from millstream.model.instants import FIRST, LAST
+from millstream.model.watermarks import Punctuated
+from millstream.plan.expressions import Expression
+from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, WithColumns
+from millstream.spark.physical import Instance, takes_retractions
+
+_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+@dataclass(frozen=True)
+class Port:
+    """Where the rows of a step stand: its columns by name, and what else is known of each row.
+
+    ``flag`` is true where there is a row (None: everywhere), ``time`` its event time in
+    microseconds, ``sign`` -1 for a retraction.
+    """
+
+    columns: Mapping[str, str]
+    flag: str | None = None
+    time: str | None = None
+    sign: str | None = None
+
+    def names(self) -> Iterable[str]:
+        """All columns of the DataFrame that it needs."""
+        yield from self.columns.values()
+        yield from (name for name in (self.flag, self.time, self.sign) if name is not None)
+
+
+class Wide:
+    """A DataFrame with the rows of several steps, and what else travels along."""
+
+    _numbers = count()
+
+    def __init__(self, frame: DataFrame, ports: dict[Instance, Port], carried: list[str]) -> None:
+        self.frame = frame
+        self.ports = ports
+        self.carried = carried
+        self.rejected: dict[Instance, str] = {}
+        self.marks: dict[Instance, str] = {}
+
+    def run(self, instance: Instance, whole: bool = False) -> None:
+        """Runs a step over the rows of its input; of a grouping's, the ``whole`` may be needed."""
+        assert instance.input is not None
+        port, node = self.ports[instance.input], instance.node
+        if instance.role == "prepare":
+            assert isinstance(node, Grouping)
+            self.ports[instance] = self._prepared(port, node, whole)
+        elif isinstance(node, EventTime):
+            self.ports[instance] = self._timed(port, node, instance)
+        elif isinstance(node, Filter):
+            self.ports[instance] = self._filtered(port, node, instance)
+        elif isinstance(node, Select | WithColumns):
+            made = self._computed(port, dict(node.columns))
+            kept = port.columns if isinstance(node, WithColumns) else {}
+            self.ports[instance] = replace(port, columns=_in_order(node, {**kept, **made}))
+        else:
+            raise AssertionError(node)
+
+    def keep(self, instances: Iterable[Instance]) -> None:
+        """Drops all columns and rows that none of these steps needs."""
+        ports = {i: self.ports[i] for i in instances}
+        rejected = self.rejected
+        names = [n for port in ports.values() for n in port.names()]
+        names += [*rejected.values(), *self.marks.values(), *self.carried]
+        flags = [port.flag for port in ports.values()]
+        if ports and all(flags) and not self.marks:
+            wanted = [F.col(flag) for flag in flags if flag]
+            wanted += [F.col(name).isNotNull() for name in rejected.values()]
+            wanted += [F.col("kind").isNotNull()] if "kind" in self.carried else []
+            self.frame = self.frame.filter(reduce(or_, wanted))
+        self.frame = self.frame.select(*(_col(name) for name in dict.fromkeys(names)))
+        self.ports = ports
+
+    def types(self, port: Port) -> StructType:
+        """The types of a port's rows."""
+        schema = self.frame.schema
+        struct = StructType()
+        for name, column in port.columns.items():
+            struct = struct.add(name, schema[column].dataType)
+        return struct
+
+    def _new(self) -> str:
+        return f"__millstream_{next(self._numbers)}"
+
+    def _computed(self, port: Port, columns: Mapping[str, Expression]) -> dict[str, str]:
+        """New columns beside the old ones, computed where the port has rows."""
+        named = {name: self._new() for name in columns}
+        self._added(port, {named[n]: _column(e) for n, e in columns.items()})
+        return named
+
+    def _added(self, port: Port, columns: Mapping[str, Column]) -> None:
+        # The port's columns stand under their own names for as long as expressions are read.
+        before = [_col(name) for name in self.frame.columns]
+        own = [_col(column).alias(name) for name, column in port.columns.items()]
+        made = [_where(port, each).alias(name) for name, each in columns.items()]
+        self.frame = self.frame.select(*before, *own).select(*before, *made)
+
+    def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
+        alone = len(self.ports) == 1 and not self.carried and instance.keeper is None
+        branches = instance.input is not None and len(instance.input.consumers) > 1
+        if alone and not branches and port.flag is None and not self.rejected:
+            own = {column: name for name, column in port.columns.items()}
+            before = [_col(name) for name in self.frame.columns]
+            both = self.frame.select(*before, *(_col(c).alias(n) for c, n in own.items()))
+            self.frame = both.filter(_column(node.condition)).select(*before)
+            return port
+        flag = self._new()
+        self._added(port, {flag: _column(node.condition)})
+        self.frame = self.frame.withColumn(flag, F.coalesce(_col(flag), F.lit(False)))
+        return replace(port, flag=flag)
+
+    def _timed(self, port: Port, node: EventTime, instance: Instance) -> Port:
+        time, rejected, flag = self._new(), self._new(), self._new()
+        schema = self.frame.schema
+        column = port.columns[node.column]
+        micros = _micros(_col(column), schema[column].dataType)
+        self._added(port, {time: micros})
+        why = F.when(_col(column).isNull(), F.lit("it is null")).otherwise(
+            F.concat(_col(column).cast("string"), F.lit(" is outside the years 1 to 9999"))
+        )
+        whole = F.struct(*(_col(c).alias(n) for n, c in port.columns.items()))
+        refusal = F.struct(
+            F.concat(F.lit(f"event time {node.column!r}: "), why).alias("reason"),
+            F.to_json(whole, _JSON).alias("record"),
+        )
+        here = F.lit(True) if port.flag is None else _col(port.flag)
+        self.frame = self.frame.withColumns(
+            {
+                rejected: F.when(here & _col(time).isNull(), refusal),
+                flag: here & _col(time).isNotNull(),
+            }
+        )
+        self.rejected[instance] = rejected
+        if instance.keeper is instance:
+            self.marks[instance] = self._mark(port, node, time)
+        return replace(port, time=time, flag=flag)
+
+    def _mark(self, port: Port, node: EventTime, time: str) -> str:
+        """The column that the watermark follows."""
+        if not isinstance(node.watermark, Punctuated):
+            return time
+        name = self._new()
+        column = port.columns[node.watermark.column]
+        kind = self.frame.schema[column].dataType
+        self._added(port, {name: _micros(_col(column), kind)})
+        return name
+
+    def _prepared(self, port: Port, node: Grouping, whole: bool) -> Port:
+        if takes_retractions(node) and "kind" in port.columns:
+            plus = self._new()  # a retraction must equal the row that it takes back
+            self.frame = self.frame.withColumn(plus, F.lit("+"))
+            port = replace(port, columns={**port.columns, "kind": plus})
+        columns = prepared_columns(node)
+        made = self._computed(port, columns)
+        return replace(port, columns={**port.columns, **made} if whole else made)
+
+
+def prepared_columns(node: Grouping) -> dict[str, Expression]:
+    """What a grouping computes of each row, by the names that it has in the engine."""
+    columns = {f"key {i}": k for i, (_, k) in enumerate(node.keys) if isinstance(k, Expression)}
+    for i, (_, _, inputs) in enumerate(node.aggregates):
+        columns |= {f"of {i}": inputs.of} if inputs.of else {}
+        columns |= {f"by {i}": inputs.by} if inputs.by else {}
+    return columns
+
+
+def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns under the names, and in the order, of the step's schema."""
+    return {name: columns[name] for name in node.schema.names}
+
+
+def _where(port: Port, column: Column) -> Column:
+    """The column where the port has a row; elsewhere nothing may be computed, which might fail."""
+    return column if port.flag is None else F.when(_col(port.flag), column)
+
+
+def _column(expression: Expression) -> Column:
+    return F.expr(expression.text) if expression.column is None else expression.column
+
+
+def _col(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _micros(column: Column, kind: DataType) -> Column:
+    """An instant in microseconds; null if it is none, or outside of the years 1 to 9999."""
+    if isinstance(kind, NumericType):
+        seconds = column.cast("double")
+        micros = F.round(seconds * 1_000_000)
+        inside = micros.between(float(FIRST), float(LAST)) & ~F.isnan(seconds)
+        return F.when(inside, micros.cast("bigint"))
+    micros = F.unix_micros(column.cast("timestamp"))
+    return F.when(micros.between(FIRST, LAST), micros)

@@ -1,0 +1,515 @@
+"""Makes one DataFrame of a program: stage by stage, the JVM and Python taking turns in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import BooleanType, ByteType, DataType, LongType, StructField, StructType
+
+from millstream.model.errors import PlanError
+from millstream.plan.building import REJECTED
+from millstream.plan.ddl import read_type
+from millstream.plan.expressions import Expression
+from millstream.plan.functions import function_name
+from millstream.plan.grouping import REASON, WINDOW
+from millstream.plan.nodes import (
+    EventTime,
+    Function,
+    Grouping,
+    Node,
+    Select,
+    Sink,
+    Source,
+    SplitSource,
+    WithColumns,
+)
+from millstream.plan.result_types import result_type
+from millstream.plan.schema import Field, Schema
+from millstream.plan.steps import in_step
+from millstream.spark.hop import (
+    Call,
+    Emit,
+    Follow,
+    Group,
+    Hop,
+    Pick,
+    PortSpec,
+    Refused,
+    Task,
+    Time,
+    ToSink,
+    Write,
+)
+from millstream.spark.jvm import Port, Wide, prepared_columns
+from millstream.spark.physical import (
+    Instance,
+    Physical,
+    column_of,
+    needs_whole_rows,
+    takes_retractions,
+)
+from millstream.spark.specs import GroupingSpec, InputSpec
+from millstream.spark.stage import Stage
+from millstream.spark.wire import ENVELOPE, NAMES
+
+Shuffle = Callable[[DataFrame, Stage], DataFrame]
+"""Brings the envelopes of each shard together and runs a stage over them."""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program as a DataFrame, and the last turn of Python, which writes the sinks."""
+
+    frame: DataFrame
+    last: Hop
+
+
+def lower(
+    plan: Physical,
+    read: Callable[[Source], DataFrame],
+    shuffle: Shuffle,
+    labels: list[int],
+    ending: bool,
+) -> Lowered:
+    """The DataFrame of a program. ``ending`` says that bounded sources tell of their end."""
+    return _Lowering(plan, read, shuffle, labels, ending).lower()
+
+
+class _Lowering:
+    def __init__(
+        self,
+        plan: Physical,
+        read: Callable[[Source], DataFrame],
+        shuffle: Shuffle,
+        labels: list[int],
+        ending: bool,
+    ) -> None:
+        self.plan = plan
+        self.read = read
+        self.shuffle = shuffle
+        self.labels = labels
+        self.ending = ending
+        self.types: dict[Instance, StructType] = {}
+        self.pane_types: dict[Grouping, StructType] = {}
+        self.envelope = struct_of(ENVELOPE)
+
+    def lower(self) -> Lowered:
+        plan = self.plan
+        only = plan.sources[0] if len(plan.sources) == 1 and plan.stages == 1 else None
+        if only is not None:
+            return Lowered(*self._segment(self._source(only), 0, only, last=True))
+        parts = [self._closed(self._source(source), 0, source) for source in plan.sources]
+        frame = reduce(DataFrame.union, parts)
+        for stage in range(1, plan.stages):
+            frame = self.shuffle(frame, self._stage(stage))
+            wide = Wide(frame, {}, list(NAMES))
+            if stage == plan.stages - 1:
+                return Lowered(*self._segment(wide, stage, None, last=True))
+            frame = self._closed(wide, stage, None)
+        return Lowered(*self._segment(Wide(frame, {}, list(NAMES)), 0, None, last=True))
+
+    def _closed(self, wide: Wide, stage: int, source: Source | None) -> DataFrame:
+        frame, hop = self._segment(wide, stage, source, last=False)
+        return frame.mapInArrow(hop, self.envelope)
+
+    def _source(self, source: Source) -> Wide:
+        frame = self.read(source)
+        names = {name: f"__millstream_s{i}" for i, name in enumerate(source.schema.names)}
+        columns = [F.col(f"`{n}`" if "`" not in n else n).alias(c) for n, c in names.items()]
+        split = source.split if isinstance(source, SplitSource) else None
+        if split is not None:
+            columns.append(F.col(f"`{split}`").cast("string").alias("__millstream_split"))
+        wide = Wide(frame.select(*columns), {}, [])
+        (origin,) = [i for i in self.plan.of(0, source) if i.node is source]
+        wide.ports[origin] = Port(names)
+        self.types[origin] = wide.types(wide.ports[origin])
+        return wide
+
+    def _segment(
+        self, wide: Wide, stage: int, source: Source | None, last: bool
+    ) -> tuple[DataFrame, Hop]:
+        """All turns of a stage; the last one, which is Python's, is left to be run."""
+        mine = self.plan.of(stage, source) if source is not None or stage else []
+        turns = max((i.phase for i in mine), default=1)
+        split = isinstance(source, SplitSource) and source.split is not None
+        if split:
+            wide.carried = [*wide.carried, "__millstream_split"]
+        for phase in range(turns + 1):
+            group = [i for i in mine if i.phase == phase]
+            if phase % 2 == 0:
+                for instance in group:
+                    if instance.input is not None:
+                        with in_step(instance.node.name):
+                            wide.run(instance, self._whole(instance.node))
+                            self.types[instance] = wide.types(wide.ports[instance])
+                continue
+            needed = {i.input: None for i in group if i.input and i.input.phase == phase - 1}
+            wide.keep(list(needed))
+            hop = self._hop(wide, group, source, last=last and phase == turns)
+            if phase == turns:
+                return wide.frame, hop
+            wide = self._handed_on(wide, group, hop, split)
+        raise AssertionError("a stage ends in Python")
+
+    def _handed_on(self, wide: Wide, group: list[Instance], hop: Hop, split: bool) -> Wide:
+        """The rows that Python has made for the JVM's next turn, and all that travels along."""
+        emits = {task.step: task for task in hop.tasks if isinstance(task, Emit)}
+        fields = list(self.envelope.fields)
+        ports: dict[Instance, Port] = {}
+        for instance in group:
+            emit = emits.get(_emit_name(instance, group))
+            if emit is None or emit.port is None:
+                continue
+            port = emit.port
+            fields += [
+                StructField(column, self.types[instance][name].dataType)
+                for name, column in port.columns.items()
+            ]
+            fields += [
+                StructField(str(port.time), LongType()),
+                StructField(str(port.sign), ByteType()),
+                StructField(str(port.flag), BooleanType()),
+            ]
+            ports[instance] = Port(port.columns, port.flag, port.time, port.sign)
+        schema = StructType(fields)
+        hop.schema = arrow_of(schema)
+        return Wide(wide.frame.mapInArrow(hop, schema), ports, list(NAMES))
+
+    # What Python does in a turn.
+
+    def _hop(self, wide: Wide, group: list[Instance], source: Source | None, last: bool) -> Hop:
+        tasks: dict[Instance, list[Task]] = {}
+        made: list[Task] = []
+        for instance in group:
+            task = self._task(instance, last)
+            tasks[instance] = [task]
+            made.append(task)
+        for instance in group:
+            self._wire(instance, group, tasks, made)
+        writes = {sink.name: self._written(sink) for sink in self._fed_sinks()} if last else {}
+        for instance in group:
+            if isinstance(instance.node, Sink) and last:
+                tasks[instance][0].then.append(writes[instance.node.name])
+        made += writes.values()
+        ports = [
+            (PortSpec(dict(p.columns), p.flag, p.time, p.sign), self._readers(i, group, tasks))
+            for i, p in wide.ports.items()
+        ]
+        envelopes: dict[tuple[str, str], list[Task]] = {}
+        for instance in group:
+            if instance.role in ("panes", "late"):
+                kind = "pane" if instance.role == "panes" else "late"
+                key = (kind, instance.node.name)
+                envelopes.setdefault(key, []).extend(tasks[instance])
+        if last:
+            envelopes |= {("sink", name): [task] for name, task in writes.items()}
+        follows = [Follow(i.mark, column, _policy(i)) for i, column in wide.marks.items()]
+        refusals = [
+            Refused(
+                i.node.name,
+                column,
+                [t for c in i.consumers if c.role == "rejected" and c in tasks for t in tasks[c]],
+            )
+            for i, column in wide.rejected.items()
+        ]
+        wide.marks, wide.rejected = {}, {}
+        first = source is not None and not any(i.phase > 1 for i in group)
+        marks = {i.mark for i in self.plan.instances if i.role == "scatter" and i.source is source}
+        bounded = source is not None and source.bounded and self.ending and first
+        return Hop(
+            ports=ports,
+            envelopes=envelopes,
+            groupings={
+                i.node.name: self._pane_form(i.node)
+                for i in group
+                if i.role == "panes" and isinstance(i.node, Grouping)
+            },
+            tasks=_in_order(made),
+            follows=follows,
+            refused=refusals,
+            labels=self.labels,
+            schema=arrow_of(self.envelope),
+            split="__millstream_split" if "__millstream_split" in wide.carried else None,
+            ends=sorted(marks) if bounded else [],
+            source=source.name if source is not None and first else None,
+            by_split=any(isinstance(t, Time) and t.mark for t in made),
+        )
+
+    def _readers(
+        self, instance: Instance, group: list[Instance], tasks: dict[Instance, list[Task]]
+    ) -> list[Task]:
+        return [
+            t for c in instance.consumers if c in tasks and c.role != "rejected" for t in tasks[c]
+        ]
+
+    def _wire(
+        self,
+        instance: Instance,
+        group: list[Instance],
+        tasks: dict[Instance, list[Task]],
+        made: list[Task],
+    ) -> None:
+        """Gives a task's rows to the tasks after it, or to the JVM."""
+        (task,) = tasks[instance]
+        rows = [c for c in instance.consumers if c.role != "rejected"]
+        bad = [c for c in instance.consumers if c.role == "rejected"]
+        task.then += [t for c in rows if c in tasks for t in tasks[c]]
+        if isinstance(task, Time | Call):
+            task.rejected += [t for c in bad if c in tasks for t in tasks[c]]
+        if any(c.phase == instance.phase + 1 for c in rows):
+            number = f"{instance.stage}_{instance.phase}_{group.index(instance)}"
+            port = PortSpec(
+                {
+                    n: f"__millstream_p{number}_{i}"
+                    for i, n in enumerate(self.types[instance].names)
+                },
+                f"__millstream_f{number}",
+                f"__millstream_t{number}",
+                f"__millstream_g{number}",
+            )
+            emit = Emit(_emit_name(instance, group), port=port)
+            task.then.append(emit)
+            made.append(emit)
+
+    def _task(self, instance: Instance, last: bool) -> Task:
+        node, name = instance.node, instance.node.name
+        with in_step(name):
+            self.types[instance] = self._types(instance)
+        if instance.role == "scatter":
+            assert isinstance(node, Grouping)
+            return Group(
+                name, spec=self.spec(node), input=self._input(instance, node), labels=self.labels
+            )
+        if isinstance(node, Sink):
+            return self._sunk(node, last)
+        if instance.role in ("prepare", "panes", "late", "rejected"):
+            return Task(name)
+        match node:
+            case Function():
+                bare = replace(node, input=_nothing(node.schema))
+                return Call(name, node=bare, schema=arrow_of(self.types[instance]))
+            case EventTime():
+                mark = instance.mark if instance.keeper is instance else None
+                return Time(name, column=node.column, policy=node.watermark, mark=mark)
+            case Select() | WithColumns():
+                kept = (
+                    {n: n for n in node.input.schema.names} if isinstance(node, WithColumns) else {}
+                )
+                picked = {n: str(column_of(e, node.input)) for n, e in node.columns}
+                columns = {**kept, **picked}
+                return Pick(name, columns={n: columns[n] for n in node.schema.names})
+        raise AssertionError(node)
+
+    def _sunk(self, sink: Sink, last: bool) -> Task:
+        if last:
+            return Task(sink.name)  # its rows go on to the one writer that the sink has
+        return ToSink(sink.name, schema=self._sink_schema(sink))
+
+    def _written(self, sink: Sink) -> Write:
+        return Write(sink.name, target=sink.target, schema=self._sink_schema(sink))
+
+    def _fed_sinks(self) -> list[Sink]:
+        """The sinks that any rows can reach: a rejected output may have nothing before it."""
+        fed = {instance.node for instance in self.plan.instances}
+        return [sink for sink in self.plan.sinks if sink in fed]
+
+    def _sink_schema(self, sink: Sink) -> pa.Schema:
+        (first, *_) = [i for i in self.plan.instances if i.node is sink]
+        assert first.input is not None
+        return arrow_of(self.types[first.input])
+
+    # Groupings.
+
+    def _stage(self, stage: int) -> Stage:
+        specs = [self.spec(g) for g in self.plan.groupings(stage)]
+        later = [self.spec(g) for g, level in self.plan.levels.items() if level > stage]
+        marks = frozenset(origin for spec in later for origin in spec.idles)
+        return Stage(specs, self.labels, marks)
+
+    def spec(self, node: Grouping) -> GroupingSpec:
+        """What workers need to know of a grouping."""
+        return GroupingSpec(
+            name=node.name,
+            windowing=node.windowing,
+            keys=tuple(name for name, _ in node.keys),
+            aggregates=tuple(
+                (name, aggregate, _has_input(aggregate, inputs), inputs.by is not None)
+                for name, aggregate, inputs in node.aggregates
+            ),
+            takes_retractions=takes_retractions(node),
+            keeps_late=self.plan.keeps_late(node),
+            feeds_groupings=self.plan.feeds_groupings(node),
+            idles=self.plan.idles(node),
+        )
+
+    def _input(self, instance: Instance, node: Grouping) -> InputSpec:
+        """Where the grouping's keys and values stand in the rows of its input."""
+        assert instance.input is not None
+        prepared = instance.input
+        wanted = prepared_columns(node)
+        if prepared.in_jvm:
+            columns = {name: name for name in wanted}
+        else:
+            columns = {name: str(column_of(e, node.input)) for name, e in wanted.items()}
+        whole = [
+            f"of {i}"
+            for i, (_, aggregate, inputs) in enumerate(node.aggregates)
+            if inputs.of is None and _has_input(aggregate, inputs)
+        ]
+        if self.plan.keeps_late(node):
+            whole.append("row")
+        return InputSpec(
+            columns=columns,
+            functions={
+                f"key {i}": key
+                for i, (_, key) in enumerate(node.keys)
+                if not isinstance(key, Expression)
+            },
+            row=node.input.schema.names if self._whole(node) else (),
+            step=node.name,
+            whole=tuple(whole),
+        )
+
+    def _whole(self, node: Node) -> bool:
+        """Whether a grouping needs whole rows, and not just its keys and values."""
+        return isinstance(node, Grouping) and (needs_whole_rows(node) or self.plan.keeps_late(node))
+
+    def _pane_form(self, node: Grouping) -> tuple[list[str], list[str], pa.Schema]:
+        keys = [name for name, _ in node.keys]
+        return keys, [n for n, _, _ in node.aggregates], arrow_of(self._panes(node))
+
+    # Types: those of the plan where it knows them, else those that Spark has found.
+
+    def _types(self, instance: Instance) -> StructType:
+        node = instance.node
+        match instance.role:
+            case "panes":
+                assert isinstance(node, Grouping)
+                return self._panes(node)
+            case "late":
+                assert isinstance(node, Grouping)
+                rows = self.types[_fed_by(self.plan, node)]
+                struct = _without(rows, ("window", "reason"))
+                schema = Schema((WINDOW, REASON))
+                return StructType([*struct.fields, *struct_of(str(schema)).fields])
+            case "rejected":
+                return struct_of(str(REJECTED))
+            case _ if isinstance(node, Function):
+                return struct_of(str(node.schema))
+        assert instance.input is not None
+        before = self.types[instance.input]
+        if isinstance(node, Select | WithColumns):
+            picked = {n: before[str(column_of(e, node.input))].dataType for n, e in node.columns}
+            kept = {f.name: f.dataType for f in before} if isinstance(node, WithColumns) else {}
+            types = {**kept, **picked}
+            return StructType([StructField(n, types[n]) for n in node.schema.names])
+        return before
+
+    def _panes(self, node: Grouping) -> StructType:
+        if node not in self.pane_types:
+            self.pane_types[node] = struct_of(str(self._pane_schema(node)))
+        return self.pane_types[node]
+
+    def _pane_schema(self, node: Grouping) -> Schema:
+        prepared = next(i for i in self.plan.instances if i.node is node and i.role == "prepare")
+        found = {f.name: read_type(f.dataType.simpleString()) for f in self.types[prepared]}
+        keys = {
+            name: self._key_type(i, name, key, node, prepared, found)
+            for i, (name, key) in enumerate(node.keys)
+        }
+        values = {}
+        for i, (name, aggregate, inputs) in enumerate(node.aggregates):
+            of = inputs.of
+            if of is not None and of.type is None:
+                of = replace(of, type=self._found(f"of {i}", of, node, prepared, found))
+            schema = Schema(
+                tuple(Field(f.name, f.type or found[f.name]) for f in node.input.schema)
+            )
+            values[name] = result_type(aggregate, replace(inputs, of=of), schema)
+        types = {**keys, **values}
+        return Schema(tuple(Field(f.name, f.type or types[f.name]) for f in node.schema))
+
+    def _found(
+        self, engine: str, e: Expression, node: Grouping, at: Instance, found: dict[str, str]
+    ) -> str:
+        return found[engine if at.in_jvm else str(column_of(e, node.input))]
+
+    def _key_type(
+        self, i: int, name: str, key: Any, node: Grouping, at: Instance, found: dict[str, str]
+    ) -> str:
+        known = node.schema.resolve(name).type
+        if known is not None:
+            return known
+        if isinstance(key, Expression):
+            return self._found(f"key {i}", key, node, at, found)
+        raise PlanError(
+            "MS116",
+            f"the key function {function_name(key)} says nothing about the type of its result",
+            fix="annotate it: def key(row) -> str, or give an expression: key_by('team')",
+            step=node.name,
+        )
+
+
+def _fed_by(plan: Physical, node: Grouping) -> Instance:
+    prepared = next(i for i in plan.instances if i.node is node and i.role == "prepare")
+    assert prepared.input is not None
+    return prepared.input
+
+
+def _without(struct: StructType, names: tuple[str, ...]) -> StructType:
+    return StructType([f for f in struct.fields if f.name not in names])
+
+
+def _has_input(aggregate: Any, inputs: Any) -> bool:
+    """Whether the aggregate looks at a value: of an expression, or the whole row."""
+    return inputs.of is not None or aggregate.name != "count"
+
+
+def _policy(instance: Instance) -> Any:
+    assert isinstance(instance.node, EventTime)
+    return instance.node.watermark
+
+
+def _emit_name(instance: Instance, group: list[Instance]) -> str:
+    return f"{instance.node.name}#{group.index(instance)}"
+
+
+def _nothing(schema: Schema) -> Node:
+    return Node("", schema)
+
+
+def _in_order(tasks: list[Task]) -> list[Task]:
+    """Each task before those that it gives rows to, so that their ends come in that order."""
+    order: list[Task] = []
+    seen: set[int] = set()
+
+    def visit(task: Task) -> None:
+        if id(task) not in seen:
+            seen.add(id(task))
+            for each in [*task.then, *getattr(task, "rejected", [])]:
+                visit(each)
+            order.append(task)
+
+    for task in tasks:
+        visit(task)
+    return order[::-1]
+
+
+def struct_of(ddl: str) -> StructType:
+    """The types that a DDL text says."""
+    struct = DataType.fromDDL(ddl)
+    assert isinstance(struct, StructType)
+    return struct
+
+
+def arrow_of(struct: StructType) -> pa.Schema:
+    """The same for Arrow."""
+    schema: pa.Schema = to_arrow_schema(struct, timezone="UTC")
+    return schema

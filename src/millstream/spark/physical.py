@@ -1,0 +1,265 @@
+"""The physical plan: which step of a program runs where, and in what order.
+
+A micro-batch runs through **stages**, with a shuffle before each but the first. Stage 0 has what
+comes before any grouping, a part for each source; stage n the groupings that are fed by those of
+earlier stages, and the steps after them. Within a stage, the JVM and Python take turns: SQL runs in
+the JVM, users' functions in Python. An even **phase** is the JVM's, an odd one Python's. Panes come
+out of Python, so a stage after a shuffle begins in phase 1.
+
+A step after a union runs once for each part of it, wherever those are: that is what an ``Instance``
+is. So any graph of steps, branches that part and meet again too, becomes one line of stages, in
+which each row is looked at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from millstream.model.aggregates import Count
+from millstream.model.refinements import retracting
+from millstream.plan.expressions import Expression
+from millstream.plan.finishing import uses_clock
+from millstream.plan.nodes import (
+    EventTime,
+    Filter,
+    Function,
+    Grouping,
+    Node,
+    Select,
+    SideOutput,
+    Sink,
+    Source,
+    Union,
+    WithColumns,
+    walk,
+)
+from millstream.plan.schema import quoted
+
+Role = Literal["run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
+
+
+@dataclass(eq=False)
+class Instance:
+    """A step in one place of the plan.
+
+    ``role`` tells what it does there: a grouping's input is prepared and scattered before the
+    shuffle, its panes and late rows come after it. ``keeper`` is the instance of the step whose
+    watermark policy its rows have passed, if they come straight from a source.
+    """
+
+    node: Node
+    role: Role
+    stage: int
+    phase: int
+    input: Instance | None = None
+    source: Source | None = None
+    keeper: Instance | None = None
+    origin: Grouping | None = None
+    consumers: list[Instance] = field(default_factory=list)
+
+    @property
+    def in_jvm(self) -> bool:
+        return self.phase % 2 == 0
+
+    @property
+    def mark(self) -> str:
+        """The name of the watermarks that its rows go with."""
+        if self.origin is not None:
+            return self.origin.name
+        assert self.source is not None
+        policy = f"/{self.keeper.node.name}" if self.keeper else ""
+        return f"{self.source.name}{policy}"
+
+
+@dataclass(frozen=True)
+class Physical:
+    """All instances, in an order in which each comes after its input."""
+
+    sinks: tuple[Sink, ...]
+    instances: tuple[Instance, ...]
+    levels: dict[Grouping, int]
+
+    @property
+    def stages(self) -> int:
+        return max(self.levels.values(), default=0) + 1
+
+    @property
+    def sources(self) -> list[Source]:
+        return [i.node for i in self.instances if isinstance(i.node, Source)]
+
+    def groupings(self, stage: int) -> list[Grouping]:
+        """The groupings whose state is kept in that stage."""
+        return [g for g, level in self.levels.items() if level == stage]
+
+    def of(
+        self, stage: int, source: Source | None = None, phase: int | None = None
+    ) -> list[Instance]:
+        """The instances of a stage, in the first stage those after one source."""
+        return [
+            i
+            for i in self.instances
+            if i.stage == stage
+            and (source is None or i.source is source)
+            and (phase is None or i.phase == phase)
+        ]
+
+    def feeding(self, grouping: Grouping) -> list[Instance]:
+        """Where the grouping's input is scattered."""
+        return [i for i in self.instances if i.role == "scatter" and i.node is grouping]
+
+    def idles(self, grouping: Grouping) -> dict[str, int | None]:
+        """What the grouping's watermark is made of, and when each part of that is idle."""
+        return {i.mark: _idle(i) for i in self.feeding(grouping)}
+
+    def keeps_late(self, grouping: Grouping) -> bool:
+        """Whether anything reads the rows that are too late for the grouping."""
+        return any(i.role == "late" and i.node is grouping for i in self.instances)
+
+    def feeds_groupings(self, grouping: Grouping) -> bool:
+        return any(i.role == "scatter" and i.origin is grouping for i in self.instances)
+
+    @property
+    def needs_clock(self) -> bool:
+        """Whether anything happens by processing time alone."""
+        return any(
+            uses_clock(g.windowing.when) or any(i is not None for i in self.idles(g).values())
+            for g in self.levels
+        )
+
+
+def physical(sinks: Sequence[Node]) -> Physical:
+    """The physical plan of a program."""
+    made: dict[tuple[Node, str], list[Instance]] = {}
+    instances: list[Instance] = []
+    levels: dict[Grouping, int] = {}
+    for node in walk(*sinks):
+        for instance in _instances(node, made, levels):
+            instances.append(instance)
+            if instance.input is not None:
+                instance.input.consumers.append(instance)
+            if instance.role not in ("prepare", "scatter", "sink"):
+                side = instance.role if instance.role in ("late", "rejected") else "rows"
+                made.setdefault((node, side), []).append(instance)
+        if isinstance(node, Union):
+            made[node, "rows"] = [i for part in node.inputs for i in made[part, "rows"]]
+        if isinstance(node, SideOutput):
+            made[node, "rows"] = made.pop((node, node.side), made.get((node, "rows"), []))
+    found = tuple(sink for sink in sinks if isinstance(sink, Sink))
+    return Physical(found, tuple(instances), levels)
+
+
+Made = dict[tuple[Node, str], list[Instance]]
+
+
+def _instances(node: Node, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
+    match node:
+        case Source():
+            yield Instance(node, "run", 0, 0, source=node)
+        case Union():
+            return
+        case Grouping():
+            yield from _grouped(node, made, levels)
+        case SideOutput(side="late"):
+            assert isinstance(node.input, Grouping)
+            grouping = node.input
+            yield Instance(grouping, "late", levels[grouping], 1, origin=grouping)
+        case SideOutput():
+            yield from _rejected(node, made)
+        case _:
+            for input in made[node.inputs[0], "rows"]:
+                yield _after(input, node, "sink" if isinstance(node, Sink) else "run")
+
+
+def _grouped(node: Grouping, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
+    inputs = made[node.input, "rows"]
+    levels[node] = 1 + max((i.stage for i in inputs), default=0)
+    for input in inputs:
+        prepared = _after(input, node, "prepare")
+        yield prepared
+        yield _after(prepared, node, "scatter")
+    yield Instance(node, "panes", levels[node], 1, origin=node)
+
+
+def _rejected(node: SideOutput, made: Made) -> Iterator[Instance]:
+    for each in walk(node.input):
+        if may_reject(each):
+            for instance in made[each, "rows"]:
+                yield _after(instance, node, "rejected")
+
+
+def may_reject(node: Node) -> bool:
+    """Whether the step may send rows to ``rejected``."""
+    return isinstance(node, EventTime) or (isinstance(node, Function) and node.on_error == "reject")
+
+
+def _after(input: Instance, node: Node, role: Role) -> Instance:
+    phase = input.phase
+    wants = _wants(node, role)
+    if (wants == "jvm" and not input.in_jvm) or (wants == "python" and input.in_jvm):
+        phase += 1
+    made = replace(input, node=node, role=role, phase=phase, input=input, consumers=[])
+    if isinstance(node, EventTime) and node.watermark is not None and made.origin is None:
+        made.keeper = made
+    return made
+
+
+def _wants(node: Node, role: Role) -> Literal["jvm", "python", "any"]:
+    """Where the step can run."""
+    if role in ("scatter", "sink", "rejected") or isinstance(node, Function):
+        return "python"
+    if role == "prepare":
+        assert isinstance(node, Grouping)
+        return "any" if all(is_column(e, node.input) for e in expressions(node)) else "jvm"
+    if isinstance(node, Filter):
+        return "jvm"
+    if isinstance(node, Select | WithColumns):
+        return "any" if all(is_column(e, node.input) for _, e in node.columns) else "jvm"
+    return "any"
+
+
+def expressions(node: Grouping) -> Iterator[Expression]:
+    """What a grouping computes of its input's rows before it groups them."""
+    for _, key in node.keys:
+        if isinstance(key, Expression):
+            yield key
+    for _, _, inputs in node.aggregates:
+        yield from (e for e in (inputs.of, inputs.by) if e is not None)
+
+
+def is_column(expression: Expression, input: Node) -> bool:
+    """Whether the expression is nothing but a column, which any place can hand on."""
+    return column_of(expression, input) is not None
+
+
+def column_of(expression: Expression, input: Node) -> str | None:
+    """The column that the expression is, if it is one."""
+    if expression.column is not None:
+        return None
+    names = {name: name for name in input.schema.names}
+    names |= {quoted(name): name for name in input.schema.names}
+    return names.get(expression.text)
+
+
+def needs_whole_rows(node: Grouping) -> bool:
+    """Whether a key or an aggregate is made of the whole row."""
+    whole = any(
+        inputs.of is None and not isinstance(aggregate, Count)
+        for _, aggregate, inputs in node.aggregates
+    )
+    return whole or any(not isinstance(key, Expression) for _, key in node.keys)
+
+
+def takes_retractions(node: Grouping) -> bool:
+    """Whether rows may be taken back on their way to the grouping."""
+    return any(
+        isinstance(n, Grouping) and n.windowing.refine is retracting for n in walk(node.input)
+    )
+
+
+def _idle(instance: Instance) -> int | None:
+    keeper = instance.keeper
+    if keeper is None or not isinstance(keeper.node, EventTime) or keeper.node.watermark is None:
+        return None
+    return keeper.node.watermark.idle

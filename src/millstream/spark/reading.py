@@ -1,0 +1,82 @@
+"""Reads sources: each kind as the DataFrame that Spark has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from millstream.model.errors import RunError
+from millstream.plan.nodes import (
+    FilesSource,
+    FrameSource,
+    RateSource,
+    RowsSource,
+    SocketSource,
+    Source,
+)
+from millstream.spark.lowering import arrow_of, struct_of
+
+
+def reader(
+    spark: SparkSession, streaming: bool, folder: str | None
+) -> Callable[[Source], DataFrame]:
+    """What reads a source: all of it at once, or as a stream.
+
+    Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
+    given are files, too, in a ``folder`` of the job's own.
+    """
+
+    def read(source: Source) -> DataFrame:
+        match source:
+            case FilesSource():
+                return _files(spark, source, streaming)
+            case FrameSource():
+                frame: DataFrame = source.frame
+                if streaming and not frame.isStreaming:
+                    return _as_stream(spark, source, frame, folder)
+                return frame
+            case RowsSource():
+                frame = _rows(spark, source)
+                return _as_stream(spark, source, frame, folder) if streaming else frame
+            case SocketSource():
+                lines = spark.readStream.format("socket")
+                return lines.option("host", source.host).option("port", source.port).load()
+            case RateSource():
+                ticks = spark.readStream.format("rate")
+                return ticks.option("rowsPerSecond", source.rows_per_second).load()
+        raise RunError(
+            "MS204",
+            f"source {source.name!r} has no rows of its own to run over",
+            fix="replay it with steps of a test: millstream.testing.replay(stream, steps=[…])",
+            step=source.name,
+        )
+
+    return read
+
+
+def _files(spark: SparkSession, source: FilesSource, streaming: bool) -> DataFrame:
+    reading = (spark.readStream if streaming else spark.read).format(source.format)
+    if source.format != "text":
+        reading = reading.schema(str(source.schema))
+    for name, value in source.options:
+        reading = reading.option(name, value)
+    if streaming and source.max_files_per_batch is not None:
+        reading = reading.option("maxFilesPerTrigger", source.max_files_per_batch)
+    return reading.load(source.path)
+
+
+def _rows(spark: SparkSession, source: RowsSource) -> DataFrame:
+    schema = struct_of(str(source.schema))
+    table = pa.Table.from_pylist(list(source.rows), arrow_of(schema))
+    return spark.createDataFrame(table, schema)
+
+
+def _as_stream(
+    spark: SparkSession, source: Source, frame: DataFrame, folder: str | None
+) -> DataFrame:
+    path = f"{folder}/{source.name}"
+    # A job that is resumed has written them before, and read them, too.
+    frame.coalesce(1).write.mode("ignore").parquet(path)
+    return spark.readStream.schema(frame.schema).parquet(path)

@@ -1,0 +1,241 @@
+"""Runs a program on Spark: as one batch query, or as one Structured Streaming query."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from millstream.plan.nodes import Sink
+from millstream.progress import BatchReport, Tracker
+from millstream.spark.checkpoint import Checkpoint
+from millstream.spark.failures import explained
+from millstream.spark.lowering import Lowered, lower
+from millstream.spark.memory import MemoryCommitter
+from millstream.spark.physical import Physical
+from millstream.spark.reading import reader
+from millstream.spark.sinks import Committer, check_options, committer_of
+from millstream.spark.stage import Shelf, Stage
+from millstream.spark.step import Step
+from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
+
+
+@dataclass
+class Ledger:
+    """The driver's side of the sinks: commits batches, and tells how far the job has come."""
+
+    run: str
+    sinks: tuple[Sink, ...]
+    tracker: Tracker
+    committers: dict[str, Committer] = field(init=False)
+    _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for sink in self.sinks:
+            check_options(sink.target, sink.name)
+        self.committers = {sink.name: committer_of(sink.name, sink.target) for sink in self.sinks}
+        self._standing = defaultdict(dict)
+
+    def settle(self, batch: int, rows: Iterable[Row], started: float) -> None:
+        """Commits a batch that all tasks have written, and reports it."""
+        receipts: dict[str, list[bytes]] = {sink.name: [] for sink in self.sinks}
+        written: dict[str, int] = dict.fromkeys(receipts, 0)
+        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            if row.kind == "receipt":
+                receipts[row.node].append(bytes(row.payload))
+                written[row.node] += row.elements
+            elif row.kind == "count" and row.split in ("late", "rejected", "read"):
+                counts[row.split][row.node] += row.value
+            elif row.kind == "count":
+                self._standing[row.split, row.node][row.shard] = row.value
+        for name, committer in self.committers.items():
+            committer.commit(self.run, batch, receipts[name])
+        self.tracker.report(
+            BatchReport(
+                batch=batch,
+                started=started,
+                seconds=time.time() - started,
+                rows=sum(counts["read"].values()),
+                written=written,
+                late=dict(counts["late"]),
+                rejected=dict(counts["rejected"]),
+                watermark=min(self._values("watermark"), default=None),
+                state_rows=sum(self._values("state_rows")),
+                state_bytes=sum(self._values("state_bytes")),
+            )
+        )
+
+    def rows(self, sink: str) -> list[dict[str, Any]]:
+        """What a sink that keeps its rows has kept."""
+        committer = self.committers[sink]
+        assert isinstance(committer, MemoryCommitter)
+        return committer.rows()
+
+    def _values(self, what: str) -> list[int]:
+        """What each shard of each grouping last said: one that got nothing stands as it stood."""
+        return [
+            v for (said, _), told in self._standing.items() if said == what for v in told.values()
+        ]
+
+
+def run_batch(plan: Physical, spark: SparkSession, ledger: Ledger, labels: list[int]) -> None:
+    """Runs a program over bounded sources, all at once."""
+    started = time.time()
+    with explained():
+        lowered = lower(plan, reader(spark, False, None), _in_one_batch, labels, ending=False)
+        ledger.settle(0, _written(lowered, lowered.frame, ledger.run, 0), started)
+
+
+class StreamingJob:
+    """A running query. Whatever ends it, ``ended`` is called, with the error if it is one."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Physical,
+        spark: SparkSession,
+        ledger: Ledger,
+        checkpoint: Checkpoint,
+        every: str | None,
+    ) -> None:
+        self._ledger = ledger
+        self._checkpoint = checkpoint
+        self._stopping = threading.Event()
+        self.error: BaseException | None = None
+        clock = plan.needs_clock
+        with explained():
+            folder = checkpoint.folder
+            read = reader(spark, True, f"{folder}/rows")
+            self._lowered = lower(plan, read, _in_steps(clock), checkpoint.labels, ending=True)
+            writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
+            writer = writer.option("checkpointLocation", f"{folder}/spark")
+            self._ends = all(source.bounded for source in plan.sources)
+            if self._ends:
+                writer = writer.trigger(availableNow=True)
+            elif every or clock:
+                # By the clock, Spark begins a batch whether or not there is something new.
+                writer = writer.trigger(processingTime=every or "500 milliseconds")
+            self.query: StreamingQuery = writer.foreachBatch(self._batch).start()
+        self._thread = threading.Thread(target=self._watch, name=f"millstream-{name}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Asks for an end after the batch under way; returns at once."""
+        self._ledger.tracker.state("stopping")
+        self._stopping.set()
+
+    def join(self) -> None:
+        """Waits for the end."""
+        self._thread.join()
+
+    def process_all(self) -> None:
+        """Waits until all that the sources have now is processed."""
+        with explained():
+            self.query.processAllAvailable()
+
+    def _batch(self, frame: DataFrame, number: int) -> None:
+        if self._stopping.is_set():
+            raise _Stopped  # this batch has done nothing yet: it is the first when resumed
+        started = time.time()
+        rows = _written(self._lowered, frame, self._ledger.run, number)
+        self._ledger.settle(number, rows, started)
+
+    def _watch(self) -> None:
+        tracker = self._ledger.tracker
+        try:
+            with explained():
+                tracker.state("running")
+                while self.query.isActive:
+                    if self._stopping.wait(0.1) and not self.query.status["isTriggerActive"]:
+                        self.query.stop()
+                    time.sleep(0.05 if self._stopping.is_set() else 0)
+                self.query.awaitTermination()  # raises what ended it, if that was an error
+            tracker.state("stopped" if self._stopping.is_set() else "finished")
+        except BaseException as error:
+            if self._stopping.is_set() and _Stopped.__name__ in str(error):
+                tracker.state("stopped")
+            else:
+                self.error = error
+                tracker.state("failed")
+        self._checkpoint.forget()
+
+
+class _Stopped(Exception):  # noqa: N818 - it is no error
+    """Raised where a batch would begin, once the job is to stop."""
+
+
+def _written(lowered: Lowered, frame: DataFrame, run: str, batch: int) -> list[Row]:
+    """Runs the last turn of a batch, which writes the sinks; what it tells the driver."""
+    rows: list[Row] = frame.mapInArrow(lowered.last.in_slice(run, batch), ENVELOPE).collect()
+    return rows
+
+
+def _in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
+    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+        given = [e for batch in table.to_batches() for e in envelopes_in(batch)]
+        shelf = Shelf(_InMemory(), None)
+        made = stage.run(key[0].as_py(), given, shelf, 0, ends=True)
+        return pa.Table.from_batches(list(batches_of(made)))
+
+    return frame.groupBy("shard").applyInArrow(run, ENVELOPE)
+
+
+def _in_steps(clock: bool) -> Any:
+    mode = "processingtime" if clock else "none"
+
+    def shuffle(frame: DataFrame, stage: Stage) -> DataFrame:
+        step = Step(stage, clock)
+        return frame.groupBy("shard").transformWithState(step, ENVELOPE, "append", mode)
+
+    return shuffle
+
+
+class _InMemory(dict[str, bytes]):
+    """A store for as long as a batch takes."""
+
+    read = dict.get
+    write = dict.__setitem__
+    remove = dict.__delitem__
+
+
+def labels_of(shards: int, partitions: int) -> list[int]:
+    """A number for each shard, chosen so that Spark spreads the shards evenly over partitions.
+
+    Spark puts a group where the hash of its key says; for 0, 1, 2 … it could put most in one place.
+    """
+    labels: list[int] = []
+    for shard in range(shards):
+        free = (number for number in count() if number not in labels)
+        labels.append(next(n for n in free if _murmur3(n) % partitions == shard % partitions))
+    return labels
+
+
+def _murmur3(number: int) -> int:
+    """Spark's hash of an int: MurmurHash3 with seed 42.
+
+    >>> _murmur3(0), _murmur3(1)
+    (933211791, -559580957)
+    """
+    mask = 0xFFFFFFFF
+    k = (number & mask) * 0xCC9E2D51 & mask
+    k = ((k << 15) | (k >> 17)) & mask
+    k = k * 0x1B873593 & mask
+    h = 42 ^ k
+    h = ((h << 13) | (h >> 19)) & mask
+    h = (h * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & mask
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h if h < 2**31 else h - 2**32

@@ -1,0 +1,122 @@
+"""Who writes the rows of a sink, and who commits them, by the sink's target.
+
+Nothing here needs Spark: tasks and the driver call it, and so do tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from millstream.model.errors import PlanError
+from millstream.plan.targets import Console, Each, Files, Memory, Target
+from millstream.spark.slices import Committer, Slice, Writer
+
+__all__ = [
+    "Committer",
+    "Slice",
+    "Writer",
+    "check_folders",
+    "check_options",
+    "committer_of",
+    "writer_of",
+]
+
+# Each kind of sink is imported when there is one: a worker that only collects rows has no use for
+# Polars, and each worker pays for its own imports.
+
+
+def writer_of(sink: str, target: Target, slice: Slice) -> Writer:
+    """What takes the rows of a sink in one task.
+
+    >>> import pyarrow as pa
+    >>> writer = writer_of("numbers", Memory(), Slice("a1b2c3d4", batch=0, number=0, attempt=7))
+    >>> writer.write(pa.table({"n": [1, 2]}))
+    >>> committer = committer_of("numbers", Memory())
+    >>> committer.commit("a1b2c3d4", batch=0, receipts=[writer.close()])
+    >>> committer.rows()
+    [{'n': 1}, {'n': 2}]
+    """
+    match target:
+        case Memory():
+            from millstream.spark.memory import MemoryWriter
+
+            return MemoryWriter(slice)
+        case Files():
+            from millstream.spark.files import FilesWriter
+            from millstream.spark.folders import Folder
+
+            return FilesWriter(Folder.of(sink, target.path), target, slice)
+        case Console(limit=limit):
+            from millstream.spark.memory import MemoryWriter
+
+            return MemoryWriter(slice, limit)
+        case Each(function=function):
+            from millstream.spark.each import EachWriter
+
+            return EachWriter(sink, function, slice)
+    raise TypeError(f"an unknown target: {target!r}")
+
+
+def committer_of(sink: str, target: Target) -> Committer:
+    """What commits the batches of a sink: one for the life of a job, on its driver."""
+    match target:
+        case Memory():
+            from millstream.spark.memory import MemoryCommitter
+
+            return MemoryCommitter()
+        case Files():
+            from millstream.spark.files import FilesCommitter
+            from millstream.spark.folders import Folder
+
+            return FilesCommitter(Folder.of(sink, target.path), target)
+        case Console(limit=limit):
+            from millstream.spark.console import ConsoleCommitter
+
+            return ConsoleCommitter(sink, limit)
+        case Each():
+            from millstream.spark.each import EachCommitter
+
+            return EachCommitter()
+    raise TypeError(f"an unknown target: {target!r}")
+
+
+def check_options(target: Target, step: str | None = None) -> None:
+    """Refuses options that the target's writer does not have.
+
+    >>> check_options(Files("/data/totals", "csv", (("headers", "true"),)))
+    Traceback (most recent call last):
+        ...
+    millstream.model.errors.PlanError: MS113: csv files are written without an option 'headers'
+      What to do: did you mean 'header'? There are: compression, header, sep
+      More: docs/errors/MS113.md
+    """
+    if isinstance(target, Files):
+        from millstream.spark.formats import settings_of
+
+        settings_of(target, step)
+
+
+def check_folders(sinks: Mapping[str, Target]) -> None:
+    """Refuses two sinks of one job in one folder: each would take the other's files for its own.
+
+    >>> late = Files("/data/totals", "json")
+    >>> check_folders({"totals": Files("file:///data/totals/", "csv"), "late": late})
+    Traceback (most recent call last):
+        ...
+    millstream.model.errors.PlanError: MS113 in step 'late': 'totals' writes to '/data/totals', too
+      What to do: give each its own folder, or write the union of both
+      More: docs/errors/MS113.md
+    """
+    taken: dict[tuple[str, str], str] = {}
+    for sink, target in sinks.items():
+        if isinstance(target, Files):
+            from millstream.spark.folders import Folder
+
+            first = taken.setdefault(Folder.of(sink, target.path).place, sink)
+            if first != sink:
+                raise PlanError(
+                    "MS113",
+                    f"{first!r} writes to {target.path!r}, too",
+                    fix="give each its own folder, or write the union of both",
+                    step=sink,
+                )

@@ -1,0 +1,69 @@
+"""What workers need to know of a grouping: its settings, without the plan behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from millstream.engine.grouping import Grouping
+from millstream.engine.shard import sharded
+from millstream.engine.tables import Aggregated
+from millstream.model.aggregates import Aggregate
+from millstream.model.windowing import Windowing
+
+
+@dataclass(frozen=True)
+class GroupingSpec:
+    """A grouping as the engine runs it.
+
+    In the engine a key is called ``key 0``, an aggregate's input ``of 0`` or ``by 0`` and its
+    result ``value 0``: users' names may be anything. ``idles`` are the origins of its watermark.
+    """
+
+    name: str
+    windowing: Windowing
+    keys: tuple[str, ...]
+    aggregates: tuple[tuple[str, Aggregate, bool, bool], ...]
+    takes_retractions: bool
+    keeps_late: bool
+    feeds_groupings: bool
+    idles: dict[str, int | None]
+
+    @cached_property
+    def engine_keys(self) -> list[str]:
+        return [f"key {i}" for i in range(len(self.keys))]
+
+    @cached_property
+    def grouping(self) -> Grouping:
+        """The grouping, made ready to run."""
+        aggregated = [
+            Aggregated(
+                f"value {i}", aggregate, f"of {i}" if of else None, f"by {i}" if by else None
+            )
+            for i, (_, aggregate, of, by) in enumerate(self.aggregates)
+        ]
+        return sharded(
+            self.windowing, self.engine_keys, aggregated, self.takes_retractions, self.keeps_late
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled expressions stay where they were made.
+        return {k: v for k, v in self.__dict__.items() if k not in ("grouping", "engine_keys")}
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """How the rows of a step become the input of a grouping.
+
+    ``columns`` maps names of the engine to columns of the rows; ``functions`` are keys that a
+    user's function makes; ``row`` are the columns of the whole row, where that is needed.
+    """
+
+    columns: dict[str, str]
+    functions: dict[str, Callable[[Any], Any]]
+    row: tuple[str, ...]
+    step: str
+    whole: tuple[str, ...]
+    """The engine's columns that are the whole row."""

@@ -1,0 +1,159 @@
+"""The groupings of a stage, for one shard and one micro-batch: from envelopes to envelopes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from millstream.engine.blobs import packed
+from millstream.engine.shard import Arrival, Shard, Store
+from millstream.engine.tables import Output
+from millstream.engine.watermarks import Watermarks
+from millstream.model.instants import END_OF_TIME
+from millstream.spark.specs import GroupingSpec
+from millstream.spark.wire import Envelope
+
+_MOST_ROWS = 250_000
+
+
+class Shelf:
+    """What a stage keeps for one shard: blobs in a store, and the clocks of all its groupings.
+
+    The clocks are read and written together, once for each micro-batch.
+    """
+
+    def __init__(self, blobs: Store, clocks: str | None) -> None:
+        self.blobs = blobs
+        self.clocks: dict[str, Any] = {} if clocks is None else json.loads(clocks)
+
+    def to_json(self) -> str:
+        return json.dumps(self.clocks, separators=(",", ":"))
+
+
+@dataclass
+class Drawer:
+    """The part of a shelf that belongs to one grouping."""
+
+    shelf: Shelf
+    name: str
+
+    def read(self, name: str) -> bytes | None:
+        if name == "clocks":
+            told = self.shelf.clocks.get(f"{self.name}/clocks")
+            return None if told is None else str(told).encode()
+        return self.shelf.blobs.read(f"{self.name}/{name}")
+
+    def write(self, name: str, blob: bytes) -> None:
+        if name == "clocks":
+            self.shelf.clocks[f"{self.name}/clocks"] = blob.decode()
+        else:
+            self.shelf.blobs.write(f"{self.name}/{name}", blob)
+
+    def remove(self, name: str) -> None:
+        self.shelf.blobs.remove(f"{self.name}/{name}")
+
+
+@dataclass
+class Stage:
+    """The groupings of a stage. ``labels`` are the names of the shards, ``later`` the origins of
+    watermarks that later stages want to hear of, too.
+    """
+
+    specs: list[GroupingSpec]
+    labels: list[int]
+    later: frozenset[str]
+
+    def run(
+        self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool = False
+    ) -> Iterator[Envelope]:
+        """What a shard puts out; ``ends`` says that no more will ever come."""
+        given = list(envelopes)
+        mine = {spec.name for spec in self.specs}
+        marks = sorted(
+            (e for e in given if e.kind == "mark"), key=lambda e: (e.node, e.split or "")
+        )
+        now = max([now, *(e.value or 0 for e in given if e.kind == "clock")])
+        arrivals: dict[str, list[Envelope]] = {spec.name: [] for spec in self.specs}
+        for envelope in given:
+            if envelope.kind == "arrival" and envelope.node in mine:
+                arrivals[envelope.node].append(envelope)
+            elif envelope.kind != "mark" or envelope.node in self.later:
+                yield envelope
+        for spec in self.specs:
+            yield from self._group(spec, label, arrivals[spec.name], marks, shelf, now, ends)
+
+    def _group(
+        self,
+        spec: GroupingSpec,
+        label: int,
+        arrivals: list[Envelope],
+        marks: list[Envelope],
+        shelf: Shelf,
+        now: int,
+        ends: bool,
+    ) -> Iterator[Envelope]:
+        watermarks = Watermarks.from_json(spec.idles, shelf.clocks.get(f"{spec.name}/marks", {}))
+        for mark in marks:
+            if mark.node in spec.idles and mark.value is not None:
+                watermarks.hear(mark.node, mark.split or "", mark.value, now)
+        watermark = END_OF_TIME if ends else watermarks.advance(now)
+        shelf.clocks[f"{spec.name}/marks"] = watermarks.to_json()
+        shard = Shard(spec.grouping, Drawer(shelf, spec.name))
+        # The order in which parts come out of a shuffle is not fixed; that of their origins is.
+        arrivals.sort(key=lambda e: (e.split or "", e.start or 0, e.end or 0))
+        output = shard.step([_arrival(e) for e in arrivals], watermark, now)
+        yield from _put_out(spec, label, output)
+        clocks = shard.clocks
+        if spec.feeds_groupings:
+            for each in self.labels:
+                split = str(self.labels.index(label))
+                yield Envelope(each, spec.name, "mark", split=split, value=clocks.output_watermark)
+        yield Envelope(label, spec.name, "count", split="watermark", value=clocks.watermark)
+        buckets = clocks.buckets.values()
+        rows = sum(b.rows + sum(e for _, e, _ in b.parts) for b in buckets)
+        size = sum(b.size + sum(s for _, _, s in b.parts) for b in buckets)
+        yield Envelope(label, spec.name, "count", split="state_rows", value=rows)
+        yield Envelope(label, spec.name, "count", split="state_bytes", value=size)
+
+    def wakes(self, shelf: Shelf, now: int) -> int | None:
+        """When something happens by the clock alone, in microseconds."""
+        moments = []
+        for spec in self.specs:
+            told = shelf.clocks.get(f"{spec.name}/marks", {})
+            moments.append(Watermarks.from_json(spec.idles, told).next_idle(now))
+            due = Shard(spec.grouping, Drawer(shelf, spec.name)).next_due
+            moments.append(None if due is None else due + 1)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _arrival(envelope: Envelope) -> Arrival:
+    assert envelope.payload is not None
+    window = (
+        None if envelope.start is None or envelope.end is None else (envelope.start, envelope.end)
+    )
+    return Arrival(envelope.payload, envelope.elements, window)
+
+
+def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelope]:
+    number = 0
+    for table in output.panes:
+        for part in table.iter_slices(_MOST_ROWS):
+            if part.height:
+                number += 1
+                origin = f"{label}/{number:06}"
+                yield Envelope(
+                    label, spec.name, "pane", None, None, part.height, origin, None, packed(part)
+                )
+    late = 0
+    for table in output.late:
+        late += int(table["new"].sum()) if "new" in table.columns else table.height
+        if spec.keeps_late and table.height:
+            number += 1
+            origin = f"{label}/{number:06}"
+            yield Envelope(
+                label, spec.name, "late", None, None, table.height, origin, None, packed(table)
+            )
+    if late:
+        yield Envelope(label, spec.name, "count", split="late", value=late)

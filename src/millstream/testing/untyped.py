@@ -1,0 +1,57 @@
+"""Columns of Python values whose type nobody has told: it shows as they come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.plan.values import MisfitError
+from millstream.reference.ordering import ordering
+
+
+class UntypedColumn:
+    """Makes columns of values, batch by batch; the type grows with them, from INT to DOUBLE, say.
+
+    >>> column = UntypedColumn("points")
+    >>> column.of([1, None]).to_list(), column.of([2.5]).to_list(), column.of([3]).to_list()
+    ([1, None], [2.5], [3.0])
+    >>> column.of(["many"])
+    Traceback (most recent call last):
+        ...
+    millstream.plan.values.MisfitError: no type holds both 1 and 'many'
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._type = pa.null()
+        self._seen: list[Any] = []
+
+    def of(self, values: list[Any]) -> pl.Series:
+        """The values as a column, or MisfitError where they are of no one type."""
+        self._seen += values
+        try:
+            if pa.infer_type(values) == self._type:
+                return self._holding(values)
+            self._type = pa.infer_type(self._seen)
+            return self._holding(self._seen).tail(len(values))
+        except (pa.ArrowException, OverflowError, UnicodeError):
+            raise self._misfit() from None
+
+    def _holding(self, values: list[Any]) -> pl.Series:
+        if "decimal256" in str(self._type):
+            raise OverflowError  # Polars has no such type
+        column = pl.Series(self._name, pa.array(values, self._type))
+        # Some do not come back as they were: dicts of different keys, or times with and without
+        # a zone. A column that says something else than it was told is worse than none.
+        if list(map(ordering, column.to_list())) != list(map(ordering, values)):
+            raise self._misfit()
+        return column
+
+    def _misfit(self) -> MisfitError:
+        known = [value for value in self._seen if value is not None]
+        first, last = known[0], known[-1]
+        if len(known) > 1:
+            return MisfitError(f"no type holds both {first!r} and {last!r}")
+        return MisfitError(f"no type holds {first!r}")
