@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo test lint soak format lock clean
+.PHONY: help setup demo test lint soak bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,9 @@ lint: setup ## Run the checks that come before the tests
 soak: setup ## Compare the engines on random programs until stopped; keep failures as transcripts
 	@$(python) tests/support/soak.py
 
+bench: setup ## Measure speed and memory against Spark's own aggregation (ARGS='--help')
+	@$(python) -m benchmarks $(ARGS)
+
 format: setup ## Format the code and mend what ruff can mend
 	@$(python) -m ruff check --fix-only
 	@$(python) -m ruff format
@@ -53,4 +56,4 @@ lock: setup ## Lock the newest versions of all dependencies, and bundle the pip 
 
 clean: ## Remove all that the other targets made
 	rm -rf .venv .cache .hypothesis dist demo.svg
-	find src tests examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import signal
 import sys
 import uuid
 import weakref
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from millstream.model.errors import MillstreamError, PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
-from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
+from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
 from millstream.plan.targets import Memory
 from millstream.progress import BatchReport, Progress, Tracker
 from millstream.reference.functions import own_copy
@@ -102,7 +103,11 @@ class Job:
     def process_all(self) -> Job:
         """Waits until all that the sources have now is processed: for tests and notebooks."""
         if self._stream is not None:
-            self._stream.process_all()
+            from millstream.live import on_interrupt
+
+            # Ctrl-C ends the waiting, and leaves the batch under way alone.
+            with on_interrupt(signal.default_int_handler):
+                self._stream.process_all()
         return self
 
     def _ended(self, stream: StreamingJob) -> None:
@@ -155,6 +160,14 @@ def run(
     return _run_on_spark(name, sinks, checkpoint, spark, mode, every)
 
 
+def explain(sinks: tuple[Node, ...]) -> str:
+    """How ``run`` would run a program, as text."""
+    from millstream.spark.explaining import explain_physical
+    from millstream.spark.physical import physical
+
+    return explain_physical(physical(sinks), SHARDS, _needs_no_spark(sinks))
+
+
 def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
     return all(isinstance(source, RowsSource) for source in sources) and all(
@@ -174,6 +187,9 @@ def _run_on_spark(
     mode: Mode | None,
     every: str | None,
 ) -> Job:
+    for source in walk(*sinks):
+        if isinstance(source, TestSource):
+            raise _no_rows(source)
     from millstream.spark.checkpoint import opened
     from millstream.spark.physical import physical
     from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
@@ -266,7 +282,11 @@ def _count(rows: int) -> str:
 def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:
     if isinstance(source, RowsSource):
         return source.rows
-    raise RunError(
+    raise _no_rows(source)
+
+
+def _no_rows(source: Source) -> RunError:
+    return RunError(
         "MS204",
         f"source {source.name!r} has no rows of its own to run over",
         fix="give the program rows with ms.from_rows(…), or replay it with steps of a test: "

@@ -88,11 +88,7 @@ def _watch(
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; pressed again, it raises.
-
-    The handler that Spark leaves behind cancels the batch under way at the first, so it may not
-    hear of it. Only the main thread can set handlers, and only it hears of Ctrl-C.
-    """
+    """Whether Ctrl-C was pressed; pressed again, it raises."""
     presses = 0
 
     def pressed(_signal: int, _frame: FrameType | None) -> None:
@@ -101,14 +97,25 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
         if presses > 1:
             raise KeyboardInterrupt
 
+    with on_interrupt(pressed):
+        yield lambda: presses > 0
+
+
+@contextmanager
+def on_interrupt(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    """Calls the handler at Ctrl-C.
+
+    The one that Spark leaves behind cancels the batch under way, so it may not hear of it. Only
+    the main thread can set handlers, and only it hears of Ctrl-C.
+    """
     before = signal.getsignal(signal.SIGINT)
     deaf = before is signal.SIG_IGN  # as a shell starts what runs in the background
     if deaf or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield
         return
-    signal.signal(signal.SIGINT, pressed)
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield lambda: presses > 0
+        yield
     finally:
         signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
 

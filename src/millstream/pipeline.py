@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from millstream.model.durations import Duration, positive
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
 from millstream.plan.names import check_names, checked_job_name, with_distinct_names
@@ -16,6 +16,9 @@ from millstream.plan.nodes import Node, Sink
 
 if TYPE_CHECKING:
     from millstream.job import Job
+
+Plan = Literal["logical", "physical"]
+"""The plans that can be explained."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,15 +80,45 @@ class Pipeline:
             every=wait,
         )
 
-    def explain(self) -> None:
-        """Prints the logical plan: each step under the one that it feeds."""
-        print(explain_plan(*self.sinks))
+    def explain(self, plan: Plan = "logical") -> None:
+        """Prints the logical plan: each step under the one that it feeds.
+
+        The physical plan tells how that runs on Spark: in which stages, what in the JVM and what in
+        Python, and what groupings keep.
+
+        >>> import millstream as ms
+        >>> lines = ms.read_files("/data/books", format="text", bounded=True)
+        >>> lines.filter("value <> ''").collect("lines").explain("physical")
+        one batch query
+             or  one streaming query, with mode='streaming' or a checkpoint
+        stage 0, from files 'files-1'
+             JVM     files 'files-1'
+                     filter 'filter-1'
+             Python  collect 'lines'
+        sinks, all written in one pass by the last turn of Python
+                     collect 'lines'    keeps them in memory
+        """
+        if checked_plan(plan) == "logical":
+            print(explain_plan(*self.sinks))
+            return
+        from millstream.job import explain
+
+        print(explain(self.sinks))
 
     def __repr__(self) -> str:
         return f"<Pipeline: {', '.join(repr(sink.name) for sink in self.sinks)}>"
 
     def _repr_svg_(self) -> str:
         return draw_plan(*self.sinks)
+
+
+def checked_plan(plan: Any) -> str:
+    """The kind of plan to explain, if it is one."""
+    kinds = get_args(Plan)
+    if plan in kinds:
+        return str(plan)
+    fix = did_you_mean(str(plan), kinds)
+    raise PlanError("MS113", f"explain({plan!r}): there is no such plan", fix=fix)
 
 
 def pipeline(*parts: Pipeline) -> Pipeline:

@@ -24,7 +24,7 @@ from millstream.model.windowing import (
     checked_window,
 )
 from millstream.model.windows import Window
-from millstream.pipeline import Pipeline
+from millstream.pipeline import Pipeline, Plan, checked_plan
 from millstream.plan import building
 from millstream.plan.checks.each_function import checked_each
 from millstream.plan.counts import checked_count
@@ -359,8 +359,10 @@ class Stream:
         """
         return self._into(Each(checked_each(function)), name)
 
-    def explain(self) -> None:
+    def explain(self, plan: Plan = "logical") -> None:
         """Prints the logical plan: each step under the one that it feeds.
+
+        The physical plan is that of ``collect()``: see ``Pipeline.explain``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").explain()
@@ -369,7 +371,10 @@ class Stream:
         └─ rows 'rows-1' → n INT
                 rows  2 in the program
         """
-        print(explain_plan(*with_distinct_names(self.node), settings=self._settings))
+        if checked_plan(plan) == "logical":
+            print(explain_plan(*with_distinct_names(self.node), settings=self._settings))
+        else:
+            self.collect().explain(plan)
 
     def __repr__(self) -> str:
         said = "".join(f"; {label} {text}" for label, text in self._settings)

@@ -65,7 +65,7 @@ def outcome(compute):
     return rounded(made.to_list() if isinstance(made, pl.Series) else made)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @given(
     st.sampled_from(PROGRAMS).flatmap(
         lambda p: st.tuples(

@@ -83,7 +83,7 @@ def test_a_type_that_is_not_certain_is_not_claimed(text: str) -> None:
         ("WINDOW.START", "window.start", {"window"}),
         ("`a b`+1", "`a b` + 1", {"a b"}),
         ("`end` * 2", "end * 2", {"end"}),
-        ("ключ", "ключ", {"ключ"}),
+        ("ключ", "`ключ`", {"ключ"}),
         ("points -- a remark", "points", {"points"}),
         ("transform(tags, t -> concat(t, team))", "TRANSFORM(tags, t -> CONCAT(t, team))",
          {"tags", "team"}),

@@ -104,7 +104,7 @@ def test_a_receipt_holds_no_more_rows_than_are_printed():
 
 def test_slices_come_in_their_order(capsys):
     committer = committer_of("totals", Console(20))
-    tables = {0: pa.table({"n": [1]}), 2: pa.table({"n": [2]}), 300: pa.table({"n": [3]})}
+    tables = {0: pa.table({"n": [1]}), 2: pa.table({"n": [2]}), 256: pa.table({"n": [3]})}
     receipts = [receipt(number, table) for number, table in tables.items()]
     committer.commit("a1b2c3d4", 0, receipts[::-1])
     assert capsys.readouterr().out.splitlines()[3:] == ["1", "2", "3", ""]

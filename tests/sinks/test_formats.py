@@ -36,6 +36,7 @@ AS_SPARK_DOES: list[tuple[Any, pa.DataType, str]] = [
     (NEW_YEAR.replace(microsecond=123456), TIMESTAMP, '"2024-01-01T00:00:00.123456Z"'),
     (JUST_BEFORE_1970, TIMESTAMP, '"1969-12-31T23:59:59.999Z"'),
     (YEAR_1, TIMESTAMP, '"0001-01-01T00:00:00.000Z"'),
+    (NEW_YEAR, pa.timestamp("us", "Europe/Paris"), '"2024-01-01T00:00:00.000Z"'),
     (datetime(2024, 1, 1, 0, 0, 0, 500000), pa.timestamp("us"), '"2024-01-01T00:00:00.500"'),
     (date(2024, 1, 2), pa.date32(), '"2024-01-02"'),
     (math.nan, pa.float64(), '"NaN"'),

@@ -117,7 +117,7 @@ def test_columns_of_polars_come_back_as_values():
 
 def test_rows_come_in_the_order_of_batches_and_slices():
     committer = new_committer()
-    committer.commit("a1b2c3d4", 10, [receipt(10, 300, numbers(6)), receipt(10, 2, numbers(4, 5))])
+    committer.commit("a1b2c3d4", 10, [receipt(10, 256, numbers(6)), receipt(10, 2, numbers(4, 5))])
     committer.commit("a1b2c3d4", 9, [receipt(9, 0, numbers(1), numbers(), numbers(2, 3))])
     assert kept(committer) == [1, 2, 3, 4, 5, 6]
 

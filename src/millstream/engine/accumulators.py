@@ -71,7 +71,7 @@ class Count(Accumulator):
 
 
 class Sum(Accumulator):
-    """The sum, and what it is about, in floats.
+    """The sum, and where it may not fit its type, what it is about: a sum in floats.
 
     Sums of integers and decimals are exact modulo 2⁶⁴ or 2¹²⁸, in whatever order they are made. One
     that its type cannot hold is then far from what it is about, by more than floats are ever off.
@@ -83,9 +83,12 @@ class Sum(Accumulator):
 
     def of_element(self) -> Iterator[pl.Expr]:
         # A zero of 64 bits makes all numbers as wide as their sum.
-        value = pl.col(self.of or "") + pl.lit(0, pl.Int64)
-        yield value.alias(f"{self.name}.sum")
-        yield value.cast(pl.Float64).alias(f"{self.name}.about")
+        yield (pl.col(self.of or "") + pl.lit(0, pl.Int64)).alias(f"{self.name}.sum")
+        # It takes billions of smaller integers in one pane to make more than 64 bits of them.
+        of = selectors.by_name(self.of or "")
+        wide = of & (selectors.by_dtype(pl.Int64) | selectors.decimal())
+        yield wide.cast(pl.Float64).alias(f"{self.name}.about")
+        yield (of - wide).cast(pl.Null, strict=False).alias(f"{self.name}.about")
 
     def merged(self) -> Iterator[pl.Expr]:
         return (pl.col(column).sum() for column in self.columns())
@@ -95,6 +98,8 @@ class Sum(Accumulator):
 
     def beyond(self, panes: pl.DataFrame) -> str | None:
         total, about = (panes[column] for column in self.columns())
+        if about.dtype != pl.Float64:
+            return None
         off = (total.cast(pl.Float64) - about).abs()
         if total.dtype.is_integer():
             return "BIGINT" if (off > 2.0**62).any() else None
@@ -162,13 +167,13 @@ class Variance(Accumulator):
 
     def merged(self) -> Iterator[pl.Expr]:
         count, mean, squares = (pl.col(column) for column in self.columns())
-        # Seen from one of the means, so that equal parts have no distance at all, and parts
-        # without values, whose mean is null, change nothing.
-        away = mean - mean.min()
-        shift = (count * away).sum() / count.sum()
+        overall = (count * mean).sum() / count.sum()
+        # Rounding must not move the mean of equal parts, nor that of a part beside empty ones.
+        overall = overall.clip(mean.min(), mean.max())
+        overall = pl.when(count.sum() > 0).then(overall)
         yield count.sum()
-        yield (mean.min() + shift).alias(f"{self.name}.mean")
-        yield squares.sum() + (count * (away - shift) ** 2).sum()
+        yield overall.alias(f"{self.name}.mean")
+        yield (squares.sum() + (count * (mean - overall) ** 2).sum()).alias(f"{self.name}.squares")
 
     def result(self) -> pl.Expr:
         count, _, squares = (pl.col(column) for column in self.columns())

@@ -76,10 +76,7 @@ class Intake:
     def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
         """The accepted elements, folded into fresh panes for each key and window."""
         grouping = self.grouping
-        if grouping.combines:  # only where the window's end stamps the panes
-            panes = accepted.with_columns(stamp=pl.lit(None, pl.Int64))
-        else:
-            panes = self._folded(accepted)
+        panes = self._folded(accepted)
         return panes.with_columns(
             pl.lit(0, pl.Int64).alias("index"),
             pl.lit(False).alias("closed"),
@@ -89,6 +86,22 @@ class Intake:
         )
 
     def _folded(self, accepted: pl.DataFrame) -> pl.DataFrame:
+        """The elements as panes; those that were combined before the shuffle are ones already.
+
+        A program may have been changed to combine or not, while batches of both kinds wait.
+        """
+        if "new" not in accepted.columns:
+            return self._from_elements(accepted)
+        combined = accepted.filter(pl.col("new").is_not_null())
+        panes = combined.with_columns(stamp=pl.lit(None, pl.Int64))  # their window's end does it
+        if combined.height == accepted.height:
+            return panes
+        rest = accepted.filter(pl.col("new").is_null())
+        both = concatenated(panes, self._from_elements(rest))
+        assert both is not None
+        return both
+
+    def _from_elements(self, accepted: pl.DataFrame) -> pl.DataFrame:
         # Elements behind the watermark do not move the timestamp.
         ahead = pl.col("time").filter(pl.col("time") >= pl.col("arrived"))
         return self.grouping.folded(

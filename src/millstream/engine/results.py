@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 
@@ -50,27 +50,38 @@ class Results:
         ).with_columns(of_start="start", of_end="end")
 
     def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
-        mine = with_accumulators(self._standing(panes, elements), self._refolded)
-        values = mine.group_by(self.owner).agg(
-            pl.len().alias("held"),
-            *(e for _, folder in self._refolded for e in folder.merged()),
-            *(over_elements(a.aggregate, a.of, a.by).alias(a.name) for a in self._listed),
-        )
+        values = self._over_groups(self._standing(panes, elements))
         panes = panes.join(
             values, on=self.owner, how="left", nulls_equal=True, maintain_order="left"
         )
         empty = pl.col("held").is_null()
-        nothing = [
-            *(each for _, folder in self._refolded for each in folder.neutral()),
-            *((a.name, pl.lit(of_nothing(a.aggregate))) for a in self._listed),
-        ]
         panes = panes.with_columns(
-            pl.when(empty).then(value).otherwise(name).alias(name) for name, value in nothing
+            pl.when(empty).then(nothing).otherwise(name).alias(name)
+            for name, nothing in self._of_nothing()
         ).with_columns(filled=~empty)
         for a in self._listed:
             if isinstance(a.aggregate, Combine):
                 panes = panes.with_columns(folded(a.aggregate, panes[a.name]))
         return _with_results(panes, self._refolded)
+
+    def _over_groups(self, elements: pl.DataFrame) -> pl.DataFrame:
+        """Accumulators and results of each pane that has elements; how many are ``held``."""
+        return (
+            with_accumulators(elements, self._refolded)
+            .group_by(self.owner)
+            .agg(
+                pl.len().alias("held"),
+                *(e for _, folder in self._refolded for e in folder.merged()),
+                *(over_elements(a.aggregate, a.of, a.by).alias(a.name) for a in self._listed),
+            )
+        )
+
+    def _of_nothing(self) -> Iterator[tuple[str, pl.Expr]]:
+        """The same of a pane that has none."""
+        for _, folder in self._refolded:
+            yield from folder.neutral()
+        for a in self._listed:
+            yield a.name, pl.lit(of_nothing(a.aggregate))
 
     def _standing(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
         """The elements of the panes, less those that were taken back."""

@@ -62,7 +62,7 @@ class Scatter:
             parts = table.partition_by("shard", "start", "end", include_key=False, as_dict=True)
             for (shard, start, end), part in parts.items():
                 window = None if start is None else (start, end)
-                yield shard, Arrival(packed(part), self._elements(part), window)
+                yield shard, Arrival(packed(part), part.height, window)
             return
         table = table.with_columns(
             shard=numbers % self._shards,
@@ -71,6 +71,3 @@ class Scatter:
         parts = table.partition_by("shard", include_key=False, as_dict=True)
         for (shard,), part in parts.items():
             yield shard, Arrival(packed(part), part.height)
-
-    def _elements(self, part: pl.DataFrame) -> int:
-        return int(part["new"].sum()) if self._compiled.combines else part.height

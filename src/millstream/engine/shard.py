@@ -45,7 +45,7 @@ class Arrival:
     """A packed table of a prepared batch; of one window, if ``window`` says of which."""
 
     blob: bytes
-    elements: int
+    rows: int
     window: tuple[int, int] | None = None
 
     def table(self) -> pl.DataFrame:
@@ -63,7 +63,7 @@ class Bucket:
 
     ``wakes`` is the watermark at which something happens in it, ``due`` the time at which a trigger
     may fire, ``holds`` the event time that the output watermark may not pass; ``parts`` are batches
-    that wait beside the tables, each with the watermark at which it came and its elements.
+    that wait beside the tables, each with the watermark at which it came, its rows and bytes.
     """
 
     tables: list[str] = field(default_factory=list)
@@ -184,7 +184,7 @@ class Shard:
         bucket = self.clocks.buckets.get(name, Bucket())
         few = len(bucket.parts) + len(arrivals) <= MOST_PARTS
         # A large table is merged with as much as it holds, so that merging stays cheap on average.
-        waiting = sum(elements for _, elements, _ in bucket.parts)
+        waiting = sum(rows for _, rows, _ in bucket.parts)
         small = len(bucket.parts) < MOST_PARTS**2 and waiting < bucket.rows
         end = int(name.partition(":")[2])
         return end > watermark and (few or small)
@@ -198,7 +198,7 @@ class Shard:
                 bucket.holds = _least(bucket.holds, self._earliest(arrival))
             blob = self._needed(arrival)
             self._store.write(f"{name}+{len(bucket.parts)}", blob)
-            bucket.parts.append((self.clocks.watermark, arrival.elements, len(blob)))
+            bucket.parts.append((self.clocks.watermark, arrival.rows, len(blob)))
 
     def _needed(self, arrival: Arrival) -> bytes:
         """What arrived, without columns that only the late output would have wanted."""
@@ -239,9 +239,9 @@ class Shard:
             bucket = clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
-            for i, (arrived, elements, _) in enumerate(bucket.parts):
+            for i, (arrived, rows, _) in enumerate(bucket.parts):
                 start, _, end = name.partition(":")
-                part = Arrival(self._blob(f"{name}+{i}"), elements, (int(start), int(end)))
+                part = Arrival(self._blob(f"{name}+{i}"), rows, (int(start), int(end)))
                 batches.append(part.table().with_columns(arrived=pl.lit(arrived, pl.Int64)))
         return State(
             panes=concatenated(*tables["panes"]),

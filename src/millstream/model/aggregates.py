@@ -267,7 +267,9 @@ def count_distinct(of: Expression | None = None) -> CountDistinct:
 
 
 def approx_distinct(of: Expression | None = None) -> ApproxDistinct:
-    """About how many distinct values there are, in little memory.
+    """About how many distinct values there are.
+
+    Every engine counts exactly today, and so keeps the values, as ``count_distinct`` does.
 
     >>> approx_distinct("user")
     approx_distinct(user)
@@ -300,7 +302,9 @@ def quantile(of: Expression | None = None, q: float = 0.5) -> Quantile:
 
 
 def approx_quantile(of: Expression | None = None, q: float = 0.5) -> ApproxQuantile:
-    """About the quantile ``q`` (0 to 1), in little memory.
+    """About the quantile ``q`` (0 to 1) of numbers.
+
+    Every engine computes it exactly today, and so keeps the values, as ``quantile`` does.
 
     >>> approx_quantile("latency", 0.99)
     approx_quantile(latency, 0.99)

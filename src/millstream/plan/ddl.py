@@ -120,7 +120,9 @@ def identifier(name: str) -> exp.Identifier:
     """The name in SQL, in backquotes only where it would be read as something else."""
     try:
         alone = parse(name, read="spark")[0]
-        plain = isinstance(alone, exp.Column) and alone.sql("spark") == name
+        # With a dot it would be a field of a column; letters beyond ASCII Spark wants quoted.
+        plain = isinstance(alone, exp.Column) and alone.name == alone.sql("spark") == name
+        plain = plain and name.isascii()
     except SqlglotError:
         plain = False
     return exp.to_identifier(name, quoted=not plain)

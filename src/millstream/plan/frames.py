@@ -33,7 +33,7 @@ def _type(column: str, type: Any) -> str:
     from millstream.plan.ddl import read_type
 
     try:
-        return read_type(_text(type))
+        return read_type(type_text(type))
     except PlanError:
         raise PlanError(
             "MS111",
@@ -44,14 +44,14 @@ def _type(column: str, type: Any) -> str:
         ) from None
 
 
-def _text(type: Any) -> str:
-    """The type in DDL; Spark's own short text does not quote the names of fields."""
+def type_text(type: Any) -> str:
+    """A type of PySpark in DDL; Spark's own short text does not quote the names of fields."""
     match type.typeName():
         case "struct":
-            fields = (f"`{f.name.replace('`', '``')}`: {_text(f.dataType)}" for f in type.fields)
+            fields = (f"`{f.name.replace('`', '``')}`: {type_text(f.dataType)}" for f in type.fields)
             return f"STRUCT<{', '.join(fields)}>"
         case "array":
-            return f"ARRAY<{_text(type.elementType)}>"
+            return f"ARRAY<{type_text(type.elementType)}>"
         case "map":
-            return f"MAP<{_text(type.keyType)}, {_text(type.valueType)}>"
+            return f"MAP<{type_text(type.keyType)}, {type_text(type.valueType)}>"
     return str(type.simpleString())

@@ -102,10 +102,10 @@ class Schema:
 def quoted(name: str) -> str:
     """A column's name as DDL spells it.
 
-    >>> quoted("points"), quoted("total points")
-    ('points', '`total points`')
+    >>> quoted("points"), quoted("total points"), quoted("größe")
+    ('points', '`total points`', '`größe`')
     """
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
 
 
 def find_name(name: str, known: dict[str, Any]) -> Any:

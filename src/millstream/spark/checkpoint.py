@@ -57,8 +57,10 @@ def opened(name: str, given: str | None, plan: Physical, labels: list[int]) -> C
                 "labels": labels,
                 "plan": stateful_plan(plan),
             }
-            with place.create(_PLAN) as stream:
+            # Under another name first: whoever is killed while writing leaves no half of a plan.
+            with place.create(f"{_PLAN}.tmp") as stream:
                 stream.write(json.dumps(told, indent=2, ensure_ascii=False).encode())
+            place.move(f"{_PLAN}.tmp", to=_PLAN)
         else:
             told = json.loads(place.read(_PLAN))
             _check(name, path, told, stateful_plan(plan))

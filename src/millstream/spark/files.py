@@ -118,11 +118,11 @@ class FilesCommitter:
         with self._folder.errors():
             hidden = set(self._folder.names(_hidden(run)))
             moves = self._decided(run, batch, self._moves(run, batch, receipts), hidden)
-            for name in moves.keys() & hidden:  # what is not there was moved before a crash
+            for name in sorted(moves.keys() & hidden):  # the others were moved before a crash
                 self._folder.move(f"{_hidden(run)}/{name}", to=moves[name])
             if moves:
                 hidden.add(_decision(batch))
-            for name in hidden - moves.keys():
+            for name in sorted(hidden - moves.keys()):
                 self._folder.remove(f"{_hidden(run)}/{name}")
         self._done = batch
 

@@ -15,9 +15,8 @@ from millstream.plan.targets import FileFormat, Files
 from millstream.spark.texts import json_lines, plain
 
 # What a program may set, and to what; the first is what holds where it sets nothing.
-_PLAIN: dict[str, tuple[str, ...]] = {
-    "compression": ("none", "gzip")
-}  # what every reader of text takes
+# Of text, gzip is the one compression that every reader takes.
+_PLAIN: dict[str, tuple[str, ...]] = {"compression": ("none", "gzip")}
 _OPTIONS: dict[FileFormat, dict[str, tuple[str, ...]]] = {
     "parquet": {"compression": ("zstd", "snappy", "gzip", "lz4", "none")},
     "json": _PLAIN,

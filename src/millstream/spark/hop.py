@@ -7,8 +7,10 @@ what comes out is envelopes for the next stage, or rows for the JVM's next turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -17,6 +19,7 @@ from pyspark import TaskContext
 
 from millstream.engine.blobs import packed, unpacked
 from millstream.engine.scatter import Scatter
+from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.watermarks import Bounded, Punctuated, WatermarkPolicy
 from millstream.plan.functions import function_name
@@ -58,12 +61,12 @@ class PortSpec:
         """The rows of the step."""
         if self.flag is not None:
             batch = batch.filter(self.flag)
-        rows = batch.select(pl.col(column).alias(name) for name, column in self.columns.items())
-        hidden = batch.select(
-            (pl.lit(None, pl.Int64) if self.time is None else pl.col(self.time)).alias(TIME),
-            (pl.lit(1, pl.Int8) if self.sign is None else pl.col(self.sign)).alias(SIGN),
-        )
-        return rows.with_columns(hidden) if rows.width else hidden
+        columns = [pl.col(column).alias(name) for name, column in self.columns.items()]
+        n = batch.height  # a literal alone would be one row where no column says how many
+        none, plus = pl.repeat(None, n, dtype=pl.Int64), pl.repeat(1, n, dtype=pl.Int8)
+        time = none if self.time is None else pl.col(self.time)
+        sign = plus if self.sign is None else pl.col(self.sign)
+        return batch.select(*columns, time.alias(TIME), sign.alias(SIGN))
 
 
 @dataclass
@@ -169,11 +172,13 @@ class Group(Task):
         )
         if told.functions:
             values = [row.values for row in to_python(rows.select(*told.row, TIME, SIGN))]
-            keys = {name: self._keys(name, f, values) for name, f in told.functions.items()}
+            keys = {n: self._keys(f, kind, values) for n, (f, kind) in told.functions.items()}
             table = table.with_columns(**keys)
         self._send(self._scatter.take(table), run)
 
-    def _keys(self, name: str, function: Callable[[Any], Any], rows: list[Any]) -> pl.Series:
+    def _keys(
+        self, function: Callable[[Any], Any], kind: pa.DataType, rows: list[Any]
+    ) -> pl.Series:
         def key(row: Any) -> Any:
             try:
                 return function(own_copy(row))
@@ -182,7 +187,17 @@ class Group(Task):
                 what = f"the key function {function_name(function)}"
                 raise failure(self.step, what, f"the record {row!r}", error, fix) from error
 
-        return pl.Series([key(row) for row in rows])
+        keys = [key(row) for row in rows]
+        try:
+            return from_arrow(pa.table({"key": pa.array(keys, kind)}))["key"]
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            name = function_name(function)
+            raise RunError(
+                "MS202",
+                f"a result of the key function {name} is no {kind}: {error}",
+                fix=f"let {name} return what its annotation says",
+                step=self.step,
+            ) from error
 
     def end(self, run: Run) -> None:
         self._send(self._scatter.rest(), run)
@@ -197,7 +212,7 @@ class Group(Task):
                     "arrival",
                     start,
                     end,
-                    arrival.elements,
+                    arrival.rows,
                     run.next_origin(),
                     None,
                     arrival.blob,
@@ -240,9 +255,8 @@ class Write(Task):
 
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         assert self.target is not None
-        assert run.hop.slice is not None
         if self._writer is None:
-            self._writer = writer_of(self.step, self.target, run.hop.slice)
+            self._writer = writer_of(self.step, self.target, run.slice)
         self._writer.write(to_arrow(rows, self.schema))
         self._rows += rows.height
 
@@ -319,31 +333,35 @@ class Hop:
     """Watermarks that have reached the end of time when the partition ends."""
     source: str | None = None
     by_split: bool = False
-    slice: Slice | None = None
-
-    def in_slice(self, run: str, batch: int) -> Hop:
-        """This hop for a batch; which slice it is, it finds out in the task."""
-        return replace(self, slice=Slice(run, batch, 0, 0))
+    run: str = ""
+    batch: int | None = None
+    """The number of the batch, if the driver tells it; else Spark does, in the task."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        run = Run(self)
-        try:
+        context = TaskContext.get()
+        run = Run(self, context.partitionId() if context else 0)
+        with run.careful():
             for batch in batches:
                 run.take(batch)
                 yield from run.made()
             run.end()
             yield from run.made()
-        except BaseException:
-            for task in self.tasks:
-                if isinstance(task, Write):
-                    task.abort()
-            raise
+
+    def after(self, made: Iterable[Envelope], number: int) -> Iterator[Envelope]:
+        """What becomes of envelopes that a stage has made, in the shard of that number."""
+        run = Run(self, number)
+        with run.careful():
+            for envelope in made:
+                run.open(envelope)
+                yield from run.sent()
+            run.end()
+            yield from run.sent()
 
 
 class Run:
-    """A hop over one partition."""
+    """A hop over one partition, or over what a shard has made; ``number`` says which."""
 
-    def __init__(self, hop: Hop) -> None:
+    def __init__(self, hop: Hop, number: int) -> None:
         self.hop = hop
         self.split = ""
         self.out: list[pa.Table | pa.RecordBatch] = []
@@ -351,24 +369,43 @@ class Run:
         self._marks: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._sent = 0
-        context = TaskContext.get()
-        self._partition = context.partitionId() if context else 0
-        if hop.slice is not None:
-            attempt = context.taskAttemptId() if context else 0
-            hop.slice = replace(hop.slice, number=self._partition, attempt=attempt)
+        self._number = number
         for task in hop.tasks:
             task.begin(self)
+
+    @cached_property
+    def slice(self) -> Slice:
+        """The part of a batch that this is."""
+        context = TaskContext.get()
+        batch = self.hop.batch
+        if batch is None:
+            # This is how Spark tells a task of a streaming query its batch.
+            told = context.getLocalProperty("streaming.sql.batchId") if context else None
+            batch = int(told or 0)
+        attempt = context.taskAttemptId() if context else 0
+        return Slice(self.hop.run, batch, self._number, attempt)
+
+    @contextmanager
+    def careful(self) -> Iterator[None]:
+        """Leaves nothing half written behind."""
+        try:
+            yield
+        except BaseException:
+            for task in self.hop.tasks:
+                if isinstance(task, Write):
+                    task.abort()
+            raise
 
     def take(self, batch: pa.RecordBatch) -> None:
         """A record batch: rows of steps, or envelopes, or some of both."""
         if "kind" in batch.schema.names and "payload" in batch.schema.names:
             for envelope in envelopes_in(batch):
-                self._open(envelope)
+                self.open(envelope)
+        if self.hop.source is not None:
+            self.count(self.hop.source, "read", batch.num_rows)
         if not self.hop.ports and not self.hop.follows and not self.hop.refused:
             return
         rows = from_arrow(batch)
-        if self.hop.source is not None:
-            self.count(self.hop.source, "read", rows.height)
         self._follow(rows)
         for refusal in self.hop.refused:
             told = rows.select(refusal.column).drop_nulls().unnest(refusal.column)
@@ -403,15 +440,19 @@ class Run:
     def send(self, envelope: Envelope) -> None:
         self._envelopes.append(envelope)
 
+    def sent(self) -> list[Envelope]:
+        """The envelopes that have come out so far."""
+        sent, self._envelopes = self._envelopes, []
+        return sent
+
     def flush(self) -> None:
         """Puts the envelopes in their place in the output."""
-        for batch in batches_of(self._envelopes):
+        for batch in batches_of(self.sent()):
             columns = [
                 batch.column(f.name) if f.name in ARROW.names else pa.nulls(batch.num_rows, f.type)
                 for f in self.hop.schema
             ]
             self.out.append(pa.RecordBatch.from_arrays(columns, schema=self.hop.schema))
-        self._envelopes = []
 
     def count(self, step: str, what: str, number: int) -> None:
         if number:
@@ -433,14 +474,15 @@ class Run:
     def home(self) -> int:
         """The shard that takes along what is for no shard in particular."""
         labels = self.hop.labels
-        return labels[self._partition % len(labels)] if labels else 0
+        return labels[self._number % len(labels)] if labels else 0
 
     def next_origin(self) -> str:
         """A name that sorts what comes from everywhere into an order that is always the same."""
         self._sent += 1
-        return f"{self.hop.source or ''}/{self._partition:06}/{self._sent:06}"
+        return f"{self.hop.source or ''}/{self._number:06}/{self._sent:06}"
 
-    def _open(self, envelope: Envelope) -> None:
+    def open(self, envelope: Envelope) -> None:
+        """Gives what an envelope holds to those that it is for; others are handed on."""
         tasks = self.hop.envelopes.get((envelope.kind, envelope.node))
         if tasks is None:
             self.send(envelope)

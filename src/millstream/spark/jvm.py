@@ -7,7 +7,7 @@ stand beside the old ones: so branches share what they have in common, and no ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
@@ -50,7 +50,14 @@ class Wide:
 
     _numbers = count()
 
-    def __init__(self, frame: DataFrame, ports: dict[Instance, Port], carried: list[str]) -> None:
+    def __init__(
+        self,
+        frame: DataFrame,
+        ports: dict[Instance, Port],
+        carried: list[str],
+        followed: Collection[Instance] = (),
+    ) -> None:
+        self.followed = followed
         self.frame = frame
         self.ports = ports
         self.carried = carried
@@ -87,7 +94,9 @@ class Wide:
             wanted += [F.col(name).isNotNull() for name in rejected.values()]
             wanted += [F.col("kind").isNotNull()] if "kind" in self.carried else []
             self.frame = self.frame.filter(reduce(or_, wanted))
-        self.frame = self.frame.select(*(_col(name) for name in dict.fromkeys(names)))
+        # Spark hands on no rows without columns, and they are counted.
+        kept = [col(name) for name in dict.fromkeys(names)] or [F.lit(True).alias(self._new())]
+        self.frame = self.frame.select(*kept)
         self.ports = ports
 
     def types(self, port: Port) -> StructType:
@@ -108,49 +117,57 @@ class Wide:
         return named
 
     def _added(self, port: Port, columns: Mapping[str, Column]) -> None:
-        # The port's columns stand under their own names for as long as expressions are read.
-        before = [_col(name) for name in self.frame.columns]
-        own = [_col(column).alias(name) for name, column in port.columns.items()]
+        both, before = self._under_own_names(port)
         made = [_where(port, each).alias(name) for name, each in columns.items()]
-        self.frame = self.frame.select(*before, *own).select(*before, *made)
+        self.frame = both.select(*before, *made)
+
+    def _under_own_names(self, port: Port) -> tuple[DataFrame, list[Column]]:
+        """The frame with the port's columns under their own names, as expressions know them.
+
+        What stands under such a name already, like an envelope's ``kind``, steps aside meanwhile:
+        the columns that come along bring all back to where it was.
+        """
+        taken = {name.lower() for name in port.columns}
+        aside = {n: self._new() if n.lower() in taken else n for n in self.frame.columns}
+        own = [col(column).alias(name) for name, column in port.columns.items()]
+        both = self.frame.select(*(col(n).alias(a) for n, a in aside.items()), *own)
+        return both, [col(a).alias(n) for n, a in aside.items()]
 
     def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
-        alone = len(self.ports) == 1 and not self.carried and instance.keeper is None
+        alone = len(self.ports) == 1 and not self.carried and not self.marks
         branches = instance.input is not None and len(instance.input.consumers) > 1
         if alone and not branches and port.flag is None and not self.rejected:
-            own = {column: name for name, column in port.columns.items()}
-            before = [_col(name) for name in self.frame.columns]
-            both = self.frame.select(*before, *(_col(c).alias(n) for c, n in own.items()))
+            both, before = self._under_own_names(port)
             self.frame = both.filter(_column(node.condition)).select(*before)
             return port
         flag = self._new()
         self._added(port, {flag: _column(node.condition)})
-        self.frame = self.frame.withColumn(flag, F.coalesce(_col(flag), F.lit(False)))
+        self.frame = self.frame.withColumn(flag, F.coalesce(col(flag), F.lit(False)))
         return replace(port, flag=flag)
 
     def _timed(self, port: Port, node: EventTime, instance: Instance) -> Port:
         time, rejected, flag = self._new(), self._new(), self._new()
         schema = self.frame.schema
         column = port.columns[node.column]
-        micros = _micros(_col(column), schema[column].dataType)
+        micros = _micros(col(column), schema[column].dataType)
         self._added(port, {time: micros})
-        why = F.when(_col(column).isNull(), F.lit("it is null")).otherwise(
-            F.concat(_col(column).cast("string"), F.lit(" is outside the years 1 to 9999"))
+        why = F.when(col(column).isNull(), F.lit("it is null")).otherwise(
+            F.concat(col(column).cast("string"), F.lit(" is outside the years 1 to 9999"))
         )
-        whole = F.struct(*(_col(c).alias(n) for n, c in port.columns.items()))
+        whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
         refusal = F.struct(
             F.concat(F.lit(f"event time {node.column!r}: "), why).alias("reason"),
             F.to_json(whole, _JSON).alias("record"),
         )
-        here = F.lit(True) if port.flag is None else _col(port.flag)
+        here = F.lit(True) if port.flag is None else col(port.flag)
         self.frame = self.frame.withColumns(
             {
-                rejected: F.when(here & _col(time).isNull(), refusal),
-                flag: here & _col(time).isNotNull(),
+                rejected: F.when(here & col(time).isNull(), refusal),
+                flag: here & col(time).isNotNull(),
             }
         )
         self.rejected[instance] = rejected
-        if instance.keeper is instance:
+        if instance in self.followed:
             self.marks[instance] = self._mark(port, node, time)
         return replace(port, time=time, flag=flag)
 
@@ -161,7 +178,7 @@ class Wide:
         name = self._new()
         column = port.columns[node.watermark.column]
         kind = self.frame.schema[column].dataType
-        self._added(port, {name: _micros(_col(column), kind)})
+        self._added(port, {name: _micros(col(column), kind)})
         return name
 
     def _prepared(self, port: Port, node: Grouping, whole: bool) -> Port:
@@ -190,14 +207,15 @@ def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
 
 def _where(port: Port, column: Column) -> Column:
     """The column where the port has a row; elsewhere nothing may be computed, which might fail."""
-    return column if port.flag is None else F.when(_col(port.flag), column)
+    return column if port.flag is None else F.when(col(port.flag), column)
 
 
 def _column(expression: Expression) -> Column:
     return F.expr(expression.text) if expression.column is None else expression.column
 
 
-def _col(name: str) -> Column:
+def col(name: str) -> Column:
+    """The column of that name, whatever is in it."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BooleanType, ByteType, DataType, LongType, StructField, StructType
 
@@ -17,6 +16,7 @@ from millstream.model.errors import PlanError
 from millstream.plan.building import REJECTED
 from millstream.plan.ddl import read_type
 from millstream.plan.expressions import Expression
+from millstream.plan.frames import type_text
 from millstream.plan.functions import function_name
 from millstream.plan.grouping import REASON, WINDOW
 from millstream.plan.nodes import (
@@ -47,15 +47,14 @@ from millstream.spark.hop import (
     ToSink,
     Write,
 )
-from millstream.spark.jvm import Port, Wide, prepared_columns
+from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.physical import (
     Instance,
     Physical,
     column_of,
     needs_whole_rows,
-    takes_retractions,
 )
-from millstream.spark.specs import GroupingSpec, InputSpec
+from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
 from millstream.spark.wire import ENVELOPE, NAMES
 
@@ -65,10 +64,13 @@ Shuffle = Callable[[DataFrame, Stage], DataFrame]
 
 @dataclass(frozen=True)
 class Lowered:
-    """A program as a DataFrame, and the last turn of Python, which writes the sinks."""
+    """A program as a DataFrame, and the last turn of Python, which writes the sinks.
+
+    Where that comes right after a shuffle, it is part of the stage there, and nothing is left.
+    """
 
     frame: DataFrame
-    last: Hop
+    last: Hop | None
 
 
 def lower(
@@ -76,10 +78,14 @@ def lower(
     read: Callable[[Source], DataFrame],
     shuffle: Shuffle,
     labels: list[int],
+    run: str,
     ending: bool,
 ) -> Lowered:
-    """The DataFrame of a program. ``ending`` says that bounded sources tell of their end."""
-    return _Lowering(plan, read, shuffle, labels, ending).lower()
+    """The DataFrame of a program.
+
+    ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end.
+    """
+    return _Lowering(plan, read, shuffle, labels, run, ending).lower()
 
 
 class _Lowering:
@@ -89,12 +95,14 @@ class _Lowering:
         read: Callable[[Source], DataFrame],
         shuffle: Shuffle,
         labels: list[int],
+        run: str,
         ending: bool,
     ) -> None:
         self.plan = plan
         self.read = read
         self.shuffle = shuffle
         self.labels = labels
+        self.run = run
         self.ending = ending
         self.types: dict[Instance, StructType] = {}
         self.pane_types: dict[Grouping, StructType] = {}
@@ -108,9 +116,16 @@ class _Lowering:
         parts = [self._closed(self._source(source), 0, source) for source in plan.sources]
         frame = reduce(DataFrame.union, parts)
         for stage in range(1, plan.stages):
-            frame = self.shuffle(frame, self._stage(stage))
-            wide = Wide(frame, {}, list(NAMES))
-            if stage == plan.stages - 1:
+            last = stage == plan.stages - 1
+            if all(instance.phase == 1 for instance in plan.of(stage)):
+                # Only Python's turn: it is taken where the panes are made.
+                _, hop = self._segment(Wide(frame, {}, list(NAMES)), stage, None, last)
+                frame = self.shuffle(frame, replace(self._stage(stage), then=hop))
+                if last:
+                    return Lowered(frame, None)
+                continue
+            wide = Wide(self.shuffle(frame, self._stage(stage)), {}, list(NAMES))
+            if last:
                 return Lowered(*self._segment(wide, stage, None, last=True))
             frame = self._closed(wide, stage, None)
         return Lowered(*self._segment(Wide(frame, {}, list(NAMES)), 0, None, last=True))
@@ -122,11 +137,11 @@ class _Lowering:
     def _source(self, source: Source) -> Wide:
         frame = self.read(source)
         names = {name: f"__millstream_s{i}" for i, name in enumerate(source.schema.names)}
-        columns = [F.col(f"`{n}`" if "`" not in n else n).alias(c) for n, c in names.items()]
+        columns = [col(name).alias(column) for name, column in names.items()]
         split = source.split if isinstance(source, SplitSource) else None
         if split is not None:
-            columns.append(F.col(f"`{split}`").cast("string").alias("__millstream_split"))
-        wide = Wide(frame.select(*columns), {}, [])
+            columns.append(col(split).cast("string").alias("__millstream_split"))
+        wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
         (origin,) = [i for i in self.plan.of(0, source) if i.node is source]
         wide.ports[origin] = Port(names)
         self.types[origin] = wide.types(wide.ports[origin])
@@ -137,7 +152,7 @@ class _Lowering:
     ) -> tuple[DataFrame, Hop]:
         """All turns of a stage; the last one, which is Python's, is left to be run."""
         mine = self.plan.of(stage, source) if source is not None or stage else []
-        turns = max((i.phase for i in mine), default=1)
+        turns = max((i.phase for i in mine), default=1) | 1  # Python's, even if there is no step
         split = isinstance(source, SplitSource) and source.split is not None
         if split:
             wide.carried = [*wide.carried, "__millstream_split"]
@@ -240,6 +255,7 @@ class _Lowering:
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first else None,
             by_split=any(isinstance(t, Time) and t.mark for t in made),
+            run=self.run,
         )
 
     def _readers(
@@ -285,7 +301,10 @@ class _Lowering:
         if instance.role == "scatter":
             assert isinstance(node, Grouping)
             return Group(
-                name, spec=self.spec(node), input=self._input(instance, node), labels=self.labels
+                name,
+                spec=spec_of(self.plan, node),
+                input=self._input(instance, node),
+                labels=self.labels,
             )
         if isinstance(node, Sink):
             return self._sunk(node, last)
@@ -296,7 +315,7 @@ class _Lowering:
                 bare = replace(node, input=_nothing(node.schema))
                 return Call(name, node=bare, schema=arrow_of(self.types[instance]))
             case EventTime():
-                mark = instance.mark if instance.keeper is instance else None
+                mark = instance.mark if instance in self.plan.followed else None
                 return Time(name, column=node.column, policy=node.watermark, mark=mark)
             case Select() | WithColumns():
                 kept = (
@@ -328,26 +347,10 @@ class _Lowering:
     # Groupings.
 
     def _stage(self, stage: int) -> Stage:
-        specs = [self.spec(g) for g in self.plan.groupings(stage)]
-        later = [self.spec(g) for g, level in self.plan.levels.items() if level > stage]
+        specs = [spec_of(self.plan, g) for g in self.plan.groupings(stage)]
+        later = [spec_of(self.plan, g) for g, level in self.plan.levels.items() if level > stage]
         marks = frozenset(origin for spec in later for origin in spec.idles)
         return Stage(specs, self.labels, marks)
-
-    def spec(self, node: Grouping) -> GroupingSpec:
-        """What workers need to know of a grouping."""
-        return GroupingSpec(
-            name=node.name,
-            windowing=node.windowing,
-            keys=tuple(name for name, _ in node.keys),
-            aggregates=tuple(
-                (name, aggregate, _has_input(aggregate, inputs), inputs.by is not None)
-                for name, aggregate, inputs in node.aggregates
-            ),
-            takes_retractions=takes_retractions(node),
-            keeps_late=self.plan.keeps_late(node),
-            feeds_groupings=self.plan.feeds_groupings(node),
-            idles=self.plan.idles(node),
-        )
 
     def _input(self, instance: Instance, node: Grouping) -> InputSpec:
         """Where the grouping's keys and values stand in the rows of its input."""
@@ -361,15 +364,15 @@ class _Lowering:
         whole = [
             f"of {i}"
             for i, (_, aggregate, inputs) in enumerate(node.aggregates)
-            if inputs.of is None and _has_input(aggregate, inputs)
+            if inputs.of is None and has_input(aggregate, inputs)
         ]
         if self.plan.keeps_late(node):
             whole.append("row")
         return InputSpec(
             columns=columns,
             functions={
-                f"key {i}": key
-                for i, (_, key) in enumerate(node.keys)
+                f"key {i}": (key, arrow_of(self._panes(node)).field(name).type)
+                for i, (name, key) in enumerate(node.keys)
                 if not isinstance(key, Expression)
             },
             row=node.input.schema.names if self._whole(node) else (),
@@ -419,7 +422,7 @@ class _Lowering:
 
     def _pane_schema(self, node: Grouping) -> Schema:
         prepared = next(i for i in self.plan.instances if i.node is node and i.role == "prepare")
-        found = {f.name: read_type(f.dataType.simpleString()) for f in self.types[prepared]}
+        found = {f.name: read_type(type_text(f.dataType)) for f in self.types[prepared]}
         keys = {
             name: self._key_type(i, name, key, node, prepared, found)
             for i, (name, key) in enumerate(node.keys)
@@ -429,9 +432,9 @@ class _Lowering:
             of = inputs.of
             if of is not None and of.type is None:
                 of = replace(of, type=self._found(f"of {i}", of, node, prepared, found))
-            schema = Schema(
-                tuple(Field(f.name, f.type or found[f.name]) for f in node.input.schema)
-            )
+            # Where whole rows are needed, all of their columns are there.
+            fields = (Field(f.name, f.type or found.get(f.name)) for f in node.input.schema)
+            schema = Schema(tuple(fields))
             values[name] = result_type(aggregate, replace(inputs, of=of), schema)
         types = {**keys, **values}
         return Schema(tuple(Field(f.name, f.type or types[f.name]) for f in node.schema))
@@ -465,11 +468,6 @@ def _fed_by(plan: Physical, node: Grouping) -> Instance:
 
 def _without(struct: StructType, names: tuple[str, ...]) -> StructType:
     return StructType([f for f in struct.fields if f.name not in names])
-
-
-def _has_input(aggregate: Any, inputs: Any) -> bool:
-    """Whether the aggregate looks at a value: of an expression, or the whole row."""
-    return inputs.of is not None or aggregate.name != "count"
 
 
 def _policy(instance: Instance) -> Any:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from millstream.model.aggregates import Count
@@ -120,6 +121,11 @@ class Physical:
     def feeds_groupings(self, grouping: Grouping) -> bool:
         return any(i.role == "scatter" and i.origin is grouping for i in self.instances)
 
+    @cached_property
+    def followed(self) -> set[Instance]:
+        """The steps whose watermark a grouping follows."""
+        return {i.keeper for i in self.instances if i.role == "scatter" and i.keeper is not None}
+
     @property
     def needs_clock(self) -> bool:
         """Whether anything happens by processing time alone."""
@@ -147,7 +153,19 @@ def physical(sinks: Sequence[Node]) -> Physical:
         if isinstance(node, SideOutput):
             made[node, "rows"] = made.pop((node, node.side), made.get((node, "rows"), []))
     found = tuple(sink for sink in sinks if isinstance(sink, Sink))
-    return Physical(found, tuple(instances), levels)
+    return Physical(found, tuple(_wanted(instances)), levels)
+
+
+def _wanted(instances: list[Instance]) -> list[Instance]:
+    """Without steps whose rows nothing reads: a rejected output wants only what was rejected."""
+    wanted: list[Instance] = []
+    for instance in reversed(instances):
+        leaf = instance.role == "run" and not isinstance(instance.node, Source)
+        if leaf and not instance.consumers and instance.input is not None:
+            instance.input.consumers.remove(instance)
+        else:
+            wanted.append(instance)
+    return wanted[::-1]
 
 
 Made = dict[tuple[Node, str], list[Instance]]

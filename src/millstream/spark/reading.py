@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from millstream.model.errors import RunError
 from millstream.plan.nodes import (
     FilesSource,
     FrameSource,
@@ -16,7 +15,10 @@ from millstream.plan.nodes import (
     SocketSource,
     Source,
 )
+from millstream.spark.folders import Folder
 from millstream.spark.lowering import arrow_of, struct_of
+
+_WRITTEN = "_written"
 
 
 def reader(
@@ -30,6 +32,8 @@ def reader(
 
     def read(source: Source) -> DataFrame:
         match source:
+            case FilesSource(bounded=True) if streaming:
+                return _as_stream(spark, source, _files(spark, source, False), folder)
             case FilesSource():
                 return _files(spark, source, streaming)
             case FrameSource():
@@ -46,12 +50,7 @@ def reader(
             case RateSource():
                 ticks = spark.readStream.format("rate")
                 return ticks.option("rowsPerSecond", source.rows_per_second).load()
-        raise RunError(
-            "MS204",
-            f"source {source.name!r} has no rows of its own to run over",
-            fix="replay it with steps of a test: millstream.testing.replay(stream, steps=[…])",
-            step=source.name,
-        )
+        raise AssertionError(source)
 
     return read
 
@@ -77,6 +76,11 @@ def _as_stream(
     spark: SparkSession, source: Source, frame: DataFrame, folder: str | None
 ) -> DataFrame:
     path = f"{folder}/{source.name}"
-    # A job that is resumed has written them before, and read them, too.
-    frame.coalesce(1).write.mode("ignore").parquet(path)
+    place = Folder.of(source.name, path)
+    with place.errors():
+        # A job that is resumed has written them before, and read them, too. Without the sign that
+        # they are all there, it was killed while it wrote them, and nobody has read any.
+        if _WRITTEN not in place.names():
+            frame.coalesce(1).write.mode("overwrite").parquet(path)
+            place.create(_WRITTEN).close()
     return spark.readStream.schema(frame.schema).parquet(path)

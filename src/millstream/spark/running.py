@@ -6,7 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -22,7 +22,7 @@ from millstream.spark.lowering import Lowered, lower
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.physical import Physical
 from millstream.spark.reading import reader
-from millstream.spark.sinks import Committer, check_options, committer_of
+from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
 from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step
 from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
@@ -41,6 +41,7 @@ class Ledger:
     def __post_init__(self) -> None:
         for sink in self.sinks:
             check_options(sink.target, sink.name)
+        check_folders({sink.name: sink.target for sink in self.sinks})
         self.committers = {sink.name: committer_of(sink.name, sink.target) for sink in self.sinks}
         self._standing = defaultdict(dict)
 
@@ -91,8 +92,10 @@ def run_batch(plan: Physical, spark: SparkSession, ledger: Ledger, labels: list[
     """Runs a program over bounded sources, all at once."""
     started = time.time()
     with explained():
-        lowered = lower(plan, reader(spark, False, None), _in_one_batch, labels, ending=False)
-        ledger.settle(0, _written(lowered, lowered.frame, ledger.run, 0), started)
+        lowered = lower(
+            plan, reader(spark, False, None), _in_one_batch, labels, ledger.run, ending=False
+        )
+        ledger.settle(0, _written(lowered, lowered.frame, 0), started)
 
 
 class StreamingJob:
@@ -115,7 +118,9 @@ class StreamingJob:
         with explained():
             folder = checkpoint.folder
             read = reader(spark, True, f"{folder}/rows")
-            self._lowered = lower(plan, read, _in_steps(clock), checkpoint.labels, ending=True)
+            self._lowered = lower(
+                plan, read, _in_steps(clock), checkpoint.labels, checkpoint.run, ending=True
+            )
             writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
             writer = writer.option("checkpointLocation", f"{folder}/spark")
             self._ends = all(source.bounded for source in plan.sources)
@@ -146,7 +151,7 @@ class StreamingJob:
         if self._stopping.is_set():
             raise _Stopped  # this batch has done nothing yet: it is the first when resumed
         started = time.time()
-        rows = _written(self._lowered, frame, self._ledger.run, number)
+        rows = _written(self._lowered, frame, number)
         self._ledger.settle(number, rows, started)
 
     def _watch(self) -> None:
@@ -173,9 +178,11 @@ class _Stopped(Exception):  # noqa: N818 - it is no error
     """Raised where a batch would begin, once the job is to stop."""
 
 
-def _written(lowered: Lowered, frame: DataFrame, run: str, batch: int) -> list[Row]:
+def _written(lowered: Lowered, frame: DataFrame, batch: int) -> list[Row]:
     """Runs the last turn of a batch, which writes the sinks; what it tells the driver."""
-    rows: list[Row] = frame.mapInArrow(lowered.last.in_slice(run, batch), ENVELOPE).collect()
+    if lowered.last is not None:
+        frame = frame.mapInArrow(replace(lowered.last, batch=batch), ENVELOPE)
+    rows: list[Row] = frame.collect()
     return rows
 
 

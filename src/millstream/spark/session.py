@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from millstream.model.errors import PlanError
 from millstream.spark.java import checked_java
+from millstream.spark.noise import LOGGING, less_noise
 
 _NEEDED = {
     # Several kinds of state in one operator need RocksDB; the change log makes commits cheap.
@@ -54,16 +55,19 @@ def local_session(name: str = "millstream", partitions: int | None = None) -> Sp
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        "spark.driver.extraJavaOptions": LOGGING,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.python.daemon.module": "millstream.spark.daemon",
         # A worker has one core; Polars would start a thread for each of the machine's.
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with less_noise():
+        return builder.getOrCreate()
 
 
 def _point_to_java_and_python() -> None:
@@ -71,5 +75,6 @@ def _point_to_java_and_python() -> None:
     home = checked_java(os.environ)
     if home:
         os.environ["JAVA_HOME"] = home
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or it looks for one, and says so
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

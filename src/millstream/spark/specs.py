@@ -12,6 +12,8 @@ from millstream.engine.shard import sharded
 from millstream.engine.tables import Aggregated
 from millstream.model.aggregates import Aggregate
 from millstream.model.windowing import Windowing
+from millstream.plan import nodes
+from millstream.spark.physical import Physical, takes_retractions
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,38 @@ class GroupingSpec:
         return {k: v for k, v in self.__dict__.items() if k not in ("grouping", "engine_keys")}
 
 
+def spec_of(plan: Physical, node: nodes.Grouping) -> GroupingSpec:
+    """What workers need to know of a grouping of a plan."""
+    return GroupingSpec(
+        name=node.name,
+        windowing=node.windowing,
+        keys=tuple(name for name, _ in node.keys),
+        aggregates=tuple(
+            (name, aggregate, has_input(aggregate, inputs), inputs.by is not None)
+            for name, aggregate, inputs in node.aggregates
+        ),
+        takes_retractions=takes_retractions(node),
+        keeps_late=plan.keeps_late(node),
+        feeds_groupings=plan.feeds_groupings(node),
+        idles=plan.idles(node),
+    )
+
+
+def has_input(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> bool:
+    """Whether the aggregate looks at a value: of an expression, or the whole row."""
+    return inputs.of is not None or aggregate.name != "count"
+
+
 @dataclass(frozen=True)
 class InputSpec:
     """How the rows of a step become the input of a grouping.
 
     ``columns`` maps names of the engine to columns of the rows; ``functions`` are keys that a
-    user's function makes; ``row`` are the columns of the whole row, where that is needed.
+    user's function makes, each with its Arrow type; ``row`` are the columns of the whole row, where that is needed.
     """
 
     columns: dict[str, str]
-    functions: dict[str, Callable[[Any], Any]]
+    functions: dict[str, tuple[Callable[[Any], Any], Any]]
     row: tuple[str, ...]
     step: str
     whole: tuple[str, ...]

@@ -12,6 +12,7 @@ from millstream.engine.shard import Arrival, Shard, Store
 from millstream.engine.tables import Output
 from millstream.engine.watermarks import Watermarks
 from millstream.model.instants import END_OF_TIME
+from millstream.spark.hop import Hop
 from millstream.spark.specs import GroupingSpec
 from millstream.spark.wire import Envelope
 
@@ -64,11 +65,19 @@ class Stage:
     specs: list[GroupingSpec]
     labels: list[int]
     later: frozenset[str]
+    then: Hop | None = None
+    """What Python does next with what comes out."""
 
     def run(
         self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool = False
     ) -> Iterator[Envelope]:
         """What a shard puts out; ``ends`` says that no more will ever come."""
+        made = self._made(label, envelopes, shelf, now, ends)
+        return made if self.then is None else self.then.after(made, self.labels.index(label))
+
+    def _made(
+        self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool
+    ) -> Iterator[Envelope]:
         given = list(envelopes)
         mine = {spec.name for spec in self.specs}
         marks = sorted(
@@ -112,7 +121,7 @@ class Stage:
                 yield Envelope(each, spec.name, "mark", split=split, value=clocks.output_watermark)
         yield Envelope(label, spec.name, "count", split="watermark", value=clocks.watermark)
         buckets = clocks.buckets.values()
-        rows = sum(b.rows + sum(e for _, e, _ in b.parts) for b in buckets)
+        rows = sum(b.rows + sum(n for _, n, _ in b.parts) for b in buckets)
         size = sum(b.size + sum(s for _, _, s in b.parts) for b in buckets)
         yield Envelope(label, spec.name, "count", split="state_rows", value=rows)
         yield Envelope(label, spec.name, "count", split="state_bytes", value=size)

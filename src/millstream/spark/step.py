@@ -1,14 +1,18 @@
 """The groupings of a stage as a stateful operator of Spark: one call for each shard and batch.
 
-Spark makes this operator on the driver, too, to learn of its state: so nothing is imported here
-that only a worker needs.
+Before the first batch Spark makes this operator in a process of its own, only to learn of its
+state. So that this takes no longer than it must, the stage travels as bytes, and nothing is
+imported here that only a worker needs.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
@@ -21,8 +25,14 @@ class Step(StatefulProcessor):
     """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
 
     def __init__(self, stage: Stage, clock: bool) -> None:
-        self.stage = stage
+        self._packed: bytes = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
         self.clock = clock
+
+    @cached_property
+    def stage(self) -> Stage:
+        """What runs, once it is to run."""
+        stage: Stage = pickle.loads(self._packed)
+        return stage
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: how far time has come, and the tables."""

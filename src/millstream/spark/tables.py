@@ -13,9 +13,9 @@ from millstream.plan.records import record_text
 from millstream.reference.rows import Row
 from millstream.spark.python_rows import python_rows
 
-TIME = "__time"
+TIME = "__millstream_time"
 """The event time in microseconds, null before a step has told it."""
-SIGN = "__sign"
+SIGN = "__millstream_sign"
 """1, or -1 for a retraction."""
 
 

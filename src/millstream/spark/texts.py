@@ -36,7 +36,9 @@ def plain(value: pl.Expr, type: _Type) -> pl.Expr:
     """
     match type:
         case pl.Datetime(time_zone=zone):
-            return _timestamp(value, "" if zone is None else "Z")
+            if zone is None:
+                return _timestamp(value, "")
+            return _timestamp(value.dt.convert_time_zone("UTC"), "Z")
         case pl.Binary():
             return value.bin.encode("base64")
         case pl.Float32() | pl.Float64():

@@ -37,7 +37,7 @@ _MOST_ENVELOPES = 1000
 class Envelope:
     """Something for ``node``, of one of these kinds.
 
-    ``arrival``: elements for a grouping, of the window ``start`` to ``end`` if it says one.
+    ``arrival``: rows for a grouping, of the window ``start`` to ``end`` if it says one.
     ``mark``: the watermark ``value`` of the channel ``split`` of the origin ``node``.
     ``clock``: the time, for tests that tell it.
     ``pane``, ``late``: what a grouping put out.

@@ -90,7 +90,7 @@ class SparkGroups(ColumnarGroups):
             for shard, arrival in [*scatter.take(given), *scatter.rest()]:
                 start, end = arrival.window or (None, None)
                 envelopes.append(
-                    Envelope(shard, "grouping", "arrival", start, end, arrival.elements)
+                    Envelope(shard, "grouping", "arrival", start, end, arrival.rows)
                 )
                 envelopes[-1].payload = arrival.blob
         (table,) = batches_of(envelopes)

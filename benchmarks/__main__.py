@@ -1,0 +1,128 @@
+"""Measures Millstream against Spark's own aggregation, side by side, and prints a table.
+
+Each contender is a process with a Spark of its own, with the same settings. They read the same
+parquet files and write parquet files; what they wrote is compared with the truth, and a difference
+ends the benchmark. Times are those that Spark reports for its micro-batches; the first ones do not
+count, and of the rest the table has the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.answers import WrongAnswerError
+from benchmarks.bench import Bench
+from benchmarks.contender import ContenderError
+from benchmarks.display import Display
+from benchmarks.machine import BUSY, load, machine
+from benchmarks.measurements import MEASUREMENTS, Measurement
+from benchmarks.results import Result
+from benchmarks.sizes import QUICK, Sizes
+from benchmarks.table import print_table
+
+CACHE = Path(__file__).parents[1] / ".cache" / "bench"
+WIDTH = 120
+"""Of the table where there is no terminal to fit into."""
+
+
+def arguments() -> argparse.Namespace:
+    names = f"some of: {', '.join(each.name for each in MEASUREMENTS)}"
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "--only",
+        type=_chosen,
+        default=list(MEASUREMENTS),
+        metavar="NAMES",
+        help=f"some of: {names}",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small data: shows that it runs, measures nothing"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="writes all figures to a file")
+    parser.add_argument(
+        "--driver-memory", default="4g", metavar="SIZE", help="the heap of each JVM (4g)"
+    )
+    return parser.parse_args()
+
+
+def _chosen(names: str) -> list[Measurement]:
+    known = {each.name: each for each in MEASUREMENTS}
+    unknown = sorted(set(names.split(",")) - known.keys())
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"no measurement {unknown[0]!r}; there are {', '.join(known)}"
+        )
+    return [known[name] for name in names.split(",")]
+
+
+def main() -> None:
+    asked = arguments()
+    if not Path("/proc/self/smaps_rollup").exists():
+        sys.exit("the benchmark needs Linux: it finds processes and their memory in /proc")
+    # Without this, what has been started would go on.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    before = load()
+    sizes = QUICK if asked.quick else Sizes()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
+    results: list[Result] = []
+    steps = sum(each.steps(sizes) for each in asked.only)
+    try:
+        with Display(console, steps) as display:
+            bench = Bench(sizes, CACHE, folder, asked.driver_memory, display)
+            for each in asked.only:
+                display.measure(each.name)
+                results += each.run(bench)
+    except (WrongAnswerError, ContenderError) as error:
+        sys.exit(f"\nThe benchmark failed.\n{error}")
+    except KeyboardInterrupt:
+        sys.exit("stopped")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    told = {**machine(), **bench.versions, "heap of each JVM": asked.driver_memory}
+    print_table(console, results)
+    console.print(", ".join(f"{what} {value}" for what, value in told.items()))
+    notes = _notes(asked.quick, before)
+    for note in notes:
+        console.print(note)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(_figures(results, told, before), indent=2) + "\n")
+
+
+def _notes(quick: bool, before: float) -> list[str]:
+    notes = [
+        "All contenders write parquet files (snappy, the same columns); their answers were equal "
+        "to the truth. Ratios of rows/s are against the faster of Spark's two stores."
+    ]
+    if quick:
+        notes.append("[yellow]The data was small (--quick): these figures say nothing.[/yellow]")
+    if before > BUSY:
+        notes.append(
+            f"[yellow]The load was {before:.1f} before anything began: something else is running, "
+            "and the figures are not to be trusted.[/yellow]"
+        )
+    return notes
+
+
+def _figures(results: list[Result], told: dict[str, str], before: float) -> dict[str, Any]:
+    return {
+        "machine": told,
+        "load before": before,
+        "results": [result.to_json() for result in results],
+    }
+
+
+if __name__ == "__main__":
+    main()

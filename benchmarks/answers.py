@@ -1,0 +1,120 @@
+"""The answers: what each contender must have written, computed from its input with Polars."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from benchmarks.contender import Contender
+from benchmarks.inputs import Batch
+from benchmarks.spec import DELAY_SECONDS, Spec
+
+_ROW = ["start", "key", "n", "s"]
+
+
+class WrongAnswerError(Exception):
+    """A contender wrote something else than the truth."""
+
+
+def check(contender: Contender) -> int:
+    """Compares what a contender has written with the truth; how many rows that were."""
+    spec = contender.spec
+    found = written(Path(spec.output))
+    expected = truth(spec, contender.fed)
+    if fingerprints(found).equals(fingerprints(expected)):
+        return found.height
+    raise WrongAnswerError(
+        f"{contender.title} wrote {found.height:,} rows where {expected.height:,} are right.\n"
+        f"Windows that differ (written, right):\n{_windows_that_differ(found, expected)}\n"
+        f"Rows that are missing:\n{_some_of(expected, without=found)}\n"
+        f"Rows that are too many:\n{_some_of(found, without=expected)}"
+    )
+
+
+def written(output: Path) -> pl.DataFrame:
+    """What is in the files of a sink."""
+    files = sorted(output.glob("part-*.parquet"))
+    if not files:
+        return pl.DataFrame(schema=dict.fromkeys(_ROW, pl.Int64))
+    start = pl.col("window").struct.field("start").dt.epoch("s").alias("start")
+    # Each by itself: an empty file of Spark's knows no types of a window.
+    return pl.concat([pl.read_parquet(file).select(start, "key", "n", "s") for file in files])
+
+
+def truth(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
+    """The rows that must have been written after these batches."""
+    return _updates(spec, batches) if spec.updates else _finals(spec, batches)
+
+
+def _finals(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
+    """The result of each window that the watermark has passed.
+
+    Millstream closes windows in the batch that moves the watermark, Spark in the one after it.
+    """
+    heard = batches if spec.engine == "millstream" else batches[:-1]
+    if not heard:
+        return pl.DataFrame(schema=dict.fromkeys(_ROW, pl.Int64))
+    newest = _scan(heard).select(pl.col("ts").dt.epoch("us").max()).collect().item()
+    ended = newest - DELAY_SECONDS * 1_000_000 - spec.window_seconds * 1_000_000
+    return (
+        _scan(batches)
+        .group_by(_start(spec), "key")
+        .agg(pl.len().cast(pl.Int64).alias("n"), pl.col("price").sum().alias("s"))
+        .filter(pl.col("start") * 1_000_000 <= ended)
+        .collect()
+    )
+
+
+def _updates(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
+    """For each batch and each key and window that it touched, the result so far."""
+    parts = [
+        _scan([batch])
+        .group_by(_start(spec), "key")
+        .agg(pl.len().cast(pl.Int64).alias("n"), pl.col("price").sum().alias("s"))
+        .with_columns(batch=pl.lit(number))
+        for number, batch in enumerate(batches)
+    ]
+    so_far = [pl.col(name).cum_sum().over("start", "key", order_by="batch") for name in ("n", "s")]
+    return pl.concat(parts).collect().with_columns(so_far).drop("batch")
+
+
+def _scan(batches: list[Batch]) -> pl.LazyFrame:
+    return pl.scan_parquet([file for batch in batches for file in batch.files])
+
+
+def _start(spec: Spec) -> pl.Expr:
+    seconds = pl.col("ts").dt.epoch("us") // 1_000_000
+    return (seconds - seconds % spec.window_seconds).alias("start")
+
+
+def fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
+    """For each window a few sums that are equal only if its rows are, but for malice."""
+    return (
+        rows.group_by("start")
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("n").sum(),
+            pl.col("s").sum(),
+            (pl.col("key") * pl.col("n")).sum().alias("keyed n"),
+            (pl.col("key") * pl.col("s")).sum().alias("keyed s"),
+        )
+        .sort("start")
+    )
+
+
+def _windows_that_differ(found: pl.DataFrame, expected: pl.DataFrame) -> str:
+    both = fingerprints(found).join(
+        fingerprints(expected), on="start", how="full", coalesce=True, suffix=" right"
+    )
+    same = pl.all_horizontal(
+        pl.col(name).eq_missing(pl.col(f"{name} right"))
+        for name in ("rows", "n", "s", "keyed n", "keyed s")
+    )
+    shown = both.filter(~same).sort("start").select("start", "^(rows|n|s)( right)?$")
+    return str(shown.head(10))
+
+
+def _some_of(rows: pl.DataFrame, without: pl.DataFrame) -> str:
+    missing = rows.join(without, on=_ROW, how="anti").sort(_ROW)
+    return f"{missing.select(_ROW).head(5)}\n({missing.height:,} in all)"

@@ -1,0 +1,85 @@
+"""The ring: starts contenders, lets them take turns, and checks what they wrote.
+
+Contenders run batch by batch, one after the other, and never at the same time. So whatever slows
+the machine down for a while slows all of them down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.answers import check
+from benchmarks.contender import Contender
+from benchmarks.display import Display
+from benchmarks.inputs import Batch
+from benchmarks.sizes import Sizes
+from benchmarks.spec import ENGINES, Engine, Spec
+
+WINDOW_SECONDS = 10
+Seconds = dict[Engine, list[float]]
+
+
+@dataclass
+class Bench:
+    """What all measurements share. ``cache`` has the input, ``folder`` what goes in the end."""
+
+    sizes: Sizes
+    cache: Path
+    folder: Path
+    driver_memory: str
+    display: Display
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def contenders(
+        self, *engines: Engine, label: str = "", **program: Any
+    ) -> Iterator[dict[Engine, Contender]]:
+        """Contenders whose Sparks are up; they start together, since nothing is measured yet."""
+        program = {"window_seconds": WINDOW_SECONDS, **program}
+        made: dict[Engine, Contender] = {}
+        try:
+            for engine in engines or ENGINES:
+                spec = Spec(engine, f"{self.folder}/{engine}{label}", **program)
+                made[engine] = Contender(spec, self.driver_memory)
+            for each in made.values():
+                self.display.say(f"{each.title}: starting Spark")
+                each.ready()
+                self.versions.update(each.versions)
+            yield made
+        finally:
+            for each in made.values():
+                each.end()
+
+    @contextmanager
+    def contender(self, engine: Engine, label: str = "", **program: Any) -> Iterator[Contender]:
+        """One alone."""
+        with self.contenders(engine, label=label, **program) as made:
+            yield made[engine]
+
+    def in_turns(self, contenders: Mapping[Engine, Contender], batches: list[Batch]) -> Seconds:
+        """Gives each batch to each contender; what each took, the first with the start."""
+        seconds: Seconds = {engine: [] for engine in contenders}
+        engines = list(contenders)
+        for number, batch in enumerate(batches):
+            at = number % len(engines)
+            for engine in engines[at:] + engines[:at]:
+                seconds[engine].append(self.fed(contenders[engine], batch))
+        return seconds
+
+    def fed(self, contender: Contender, batch: Batch) -> float:
+        """Gives a contender a batch; how long it took."""
+        number = len(contender.fed) + 1
+        self.display.say(f"{contender.title}: batch {number}")
+        seconds = contender.batch(batch) if contender.fed else contender.start(batch)
+        self.display.step(f"{contender.title}: batch {number}, {batch.rows:,} rows", seconds)
+        return seconds
+
+    def checked(self, contender: Contender) -> int:
+        """Ends a contender's program and compares what it wrote with the truth; how many rows."""
+        self.display.say(f"{contender.title}: checking the answers")
+        contender.stop()
+        return check(contender)

@@ -1,0 +1,141 @@
+"""A contender's process: makes a Spark session, then does what the parent asks, line by line.
+
+Asked on stdin: ``start``, ``batch``, ``idle <n>``, ``stop``. Each is answered on stdout with one
+line of JSON. All else that is printed, by Spark too, goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from benchmarks.millstream_program import MillstreamProgram
+from benchmarks.native_program import NativeProgram
+from benchmarks.spec import Spec
+from millstream.spark.session import local_session
+
+PARTITIONS = 2
+
+
+class Program(Protocol):
+    """A program that runs as a query."""
+
+    query: StreamingQuery
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the query; what else is known of it."""
+
+
+def session_for(spec: Spec) -> SparkSession:
+    """Millstream's session, for everyone."""
+    spark = local_session("bench", PARTITIONS)
+    spark.sparkContext.setLogLevel("ERROR")
+    # Contenders take turns. One that waits for its turn looks for files once a second, and puts
+    # off the upkeep of its state store, which would otherwise run in the turn of another.
+    spark.conf.set("spark.sql.streaming.pollingDelay", "1s")
+    spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "1h")
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    # Where input goes on and on, Spark takes old windows out in the next batch with data, not in
+    # one without. Here it waits for its turn instead, and would otherwise run one more batch.
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(spec.idles).lower())
+    return spark
+
+
+class Child:
+    """The program, and how much of its progress the parent has been told."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.spark = session_for(spec)
+        self.program: Program
+        self._told = 0
+
+    def start(self) -> dict[str, Any]:
+        """Starts the program over a first batch that is there; how long it took until its end."""
+        made = MillstreamProgram if self.spec.engine == "millstream" else NativeProgram
+        began = time.time()
+        self.program = made(self.spec, self.spark)
+        told = self.batch()
+        first = told["batches"][0]
+        began_first = datetime.fromisoformat(first["timestamp"]).timestamp()
+        return {**told, "seconds": began_first + _seconds(first) - began}
+
+    def batch(self) -> dict[str, Any]:
+        """Waits for the end of what has been put in."""
+        before = self._told
+        if self.spec.idles and self.spec.engine == "millstream":
+            # There is always another batch, so that Spark never says that all is processed.
+            self._wait(lambda news: any(each["numInputRows"] for each in news))
+        else:
+            self.program.query.processAllAvailable()
+        news = self._news(before)
+        self._told += len(news)
+        return {"batches": news}
+
+    def idle(self, count: int) -> dict[str, Any]:
+        """Waits until so many batches had nothing to read."""
+        before = self._told
+        self._wait(lambda news: len(news) >= count)
+        news = self._news(before)
+        self._told += len(news)
+        return {"batches": news}
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the query."""
+        return self.program.stop()
+
+    def _news(self, before: int) -> list[dict[str, Any]]:
+        told = [json.loads(each.json) for each in self.program.query.recentProgress]
+        # Spark also reports, now and then, that it looked for files and found none.
+        batches = [each for each in told if "addBatch" in each["durationMs"]]
+        return batches[before:]
+
+    def _wait(self, enough: Callable[[list[dict[str, Any]]], bool]) -> None:
+        while not enough(self._news(self._told)):
+            if not self.program.query.isActive:
+                self.program.query.awaitTermination()  # raises what ended it
+                raise RuntimeError("the query ended by itself")
+            time.sleep(0.5)  # asking takes time, too, which the query is to have
+
+
+def _seconds(progress: dict[str, Any]) -> float:
+    return float(progress["durationMs"]["triggerExecution"]) / 1000
+
+
+def versions(spark: SparkSession) -> dict[str, str]:
+    """What runs here."""
+    system = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    return {
+        "Spark": spark.version,
+        "Java": str(system.getProperty("java.version")),
+        "Python": platform.python_version(),
+    }
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def answer(told: dict[str, Any]) -> None:
+        print(json.dumps(told), file=answers, flush=True)
+
+    child = Child(Spec.from_json(sys.argv[1]))
+    answer(versions(child.spark))
+    for line in sys.stdin:
+        asked, *arguments = line.split()
+        answer(getattr(child, asked)(*map(int, arguments)))
+    # The parent has closed the pipe, or is gone. What is left here ends with this process.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

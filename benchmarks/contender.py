@@ -1,0 +1,151 @@
+"""A contender, as the parent sees it: a process with a JVM of its own, which does as it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from select import select
+from types import TracebackType
+from typing import Any
+
+from benchmarks.inputs import Batch, put
+from benchmarks.memory import processes
+from benchmarks.spec import TITLES, Spec
+
+MOST_SECONDS = 600
+"""How long an answer may take."""
+
+
+class ContenderError(Exception):
+    """A contender that failed, with the end of what it printed."""
+
+
+class Contender:
+    """Runs a spec in a folder that goes when the contender does.
+
+    The child leads a session of its own. Spark puts its Python workers into another process group,
+    but nothing leaves the session: that is how all of it is found.
+    """
+
+    def __init__(self, spec: Spec, driver_memory: str) -> None:
+        self.spec = spec
+        self.title = TITLES[spec.engine]
+        self.fed: list[Batch] = []
+        self.progress: list[dict[str, Any]] = []
+        folder = Path(spec.folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._log = folder.with_suffix(".log")
+        submit = f"--driver-memory {driver_memory} pyspark-shell"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.child", spec.to_json()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+                env={**os.environ, "PYSPARK_SUBMIT_ARGS": submit},
+            )
+        self.versions: dict[str, str] = {}
+
+    @property
+    def session(self) -> int:
+        """By what its processes are found."""
+        return self._process.pid
+
+    def ready(self) -> None:
+        """Waits until its Spark is up."""
+        self.versions = self._answer()
+
+    def start(self, batch: Batch) -> float:
+        """Starts the program; the seconds until the end of its first batch."""
+        self._put(batch)
+        return float(self._progress("start")["seconds"])
+
+    def batch(self, batch: Batch) -> float:
+        """Gives it a batch; the seconds that it took."""
+        self._put(batch)
+        told = self._progress("batch")["batches"]
+        return next(seconds_of(each) for each in told if each["numInputRows"])
+
+    def idle(self, count: int) -> None:
+        """Lets it run so many batches without data."""
+        self._progress(f"idle {count}")
+
+    def stop(self) -> None:
+        """Ends the program; its output is complete. Nothing may have been lost on the way."""
+        told = self._ask("stop")
+        read = sum(each["numInputRows"] for each in self.progress)
+        fed = sum(batch.rows for batch in self.fed)
+        dropped = sum(
+            operator["numRowsDroppedByWatermark"]
+            for each in self.progress
+            for operator in each["stateOperators"]
+        )
+        if (read, told["late"], told["rejected"], dropped) != (fed, 0, 0, 0):
+            raise ContenderError(
+                f"{self.title} read {read:,} of {fed:,} rows, found {told['late']:,} late and "
+                f"rejected {told['rejected']:,}; Spark dropped {dropped:,}"
+            )
+
+    def end(self) -> None:
+        """Ends all of its processes, whatever they do."""
+        for process in processes(self.session):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), signal.SIGKILL)
+        self._process.kill()
+        self._process.communicate()
+        shutil.rmtree(self.spec.folder, ignore_errors=True)
+
+    def __enter__(self) -> Contender:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def _put(self, batch: Batch) -> None:
+        put(batch, len(self.fed), Path(self.spec.input))
+        self.fed.append(batch)
+
+    def _progress(self, asked: str) -> dict[str, Any]:
+        told = self._ask(asked)
+        self.progress += told["batches"]
+        return told
+
+    def _ask(self, asked: str) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it is gone: the missing answer tells why
+            self._process.stdin.write(f"{asked}\n")
+            self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        stdout = self._process.stdout
+        assert stdout is not None
+        in_time, _, _ = select([stdout], [], [], MOST_SECONDS)
+        line = stdout.readline() if in_time else ""
+        if line:
+            told: dict[str, Any] = json.loads(line)
+            return told
+        what = "ended" if in_time else f"gave no answer for {MOST_SECONDS} s"
+        raise ContenderError(f"{self.title} {what}; the last it said:\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
+
+
+def seconds_of(progress: dict[str, Any]) -> float:
+    """How long a micro-batch took, as Spark measured it, from its trigger to its end."""
+    return float(progress["durationMs"]["triggerExecution"]) / 1000

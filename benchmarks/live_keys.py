@@ -1,0 +1,122 @@
+"""What it costs that many keys are live: time for a batch that touches few, and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benchmarks import inputs
+from benchmarks.bench import Bench
+from benchmarks.contender import Contender
+from benchmarks.inputs import LONG_WINDOW_SECONDS, Batch
+from benchmarks.memory import Peak
+from benchmarks.results import Result, Target
+from benchmarks.sizes import Sizes
+from benchmarks.spec import Engine
+
+ENGINES: tuple[Engine, ...] = ("millstream", "rocksdb")
+"""Spark's other store would have to hold all keys in the JVM's heap, in two versions."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured of one engine."""
+
+    many: list[float]
+    fewer: list[float]
+    loading: list[float]
+    peak: Peak
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for a file."""
+        return {
+            "seconds with many live keys": self.many,
+            "seconds with fewer live keys": self.fewer,
+            "seconds of loading": self.loading,
+            "bytes at the peak": {"JVM": self.peak.java, "Python": self.peak.python},
+        }
+
+
+@dataclass(frozen=True)
+class LiveKeys:
+    """All keys are in one long window, which does not end before all is measured."""
+
+    name: str
+    touched: Target
+    memory: Target
+
+    def steps(self, sizes: Sizes) -> int:
+        loads = -(-sizes.live_keys // sizes.rows) + -(-sizes.fewer_live_keys // sizes.rows)
+        touches = 2 * (sizes.warm_up + sizes.touches)
+        closes = 2
+        return len(ENGINES) * (loads + touches + closes) + closes
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        found = {engine: self._measured(bench, engine) for engine in ENGINES}
+        many = {engine: median(each.many) for engine, each in found.items()}
+        fewer = {engine: median(each.fewer) for engine, each in found.items()}
+        peaks = {engine: each.peak for engine, each in found.items()}
+        figures = {engine: each.to_json() for engine, each in found.items()}
+        return [
+            Result(
+                self.name,
+                f"{sizes.touched:,} touched keys, of {sizes.live_keys:,} live against of "
+                f"{sizes.fewer_live_keys:,}",
+                {e: f"{many[e]:.2f} s : {fewer[e]:.2f} s" for e in ENGINES},
+                many["millstream"] / fewer["millstream"],
+                self.touched,
+                figures,
+            ),
+            Result(
+                f"{self.name}, memory",
+                f"peak memory at {sizes.live_keys:,} live keys",
+                {e: f"{p.total / 1e9:.2f} GB\n{_parts(p)}" for e, p in peaks.items()},
+                peaks["millstream"].total / peaks["rocksdb"].total,
+                self.memory,
+                {},
+            ),
+        ]
+
+    def _measured(self, bench: Bench, engine: Engine) -> Found:
+        sizes = bench.sizes
+        window = {"window_seconds": LONG_WINDOW_SECONDS}
+        with bench.contender(engine, "-many", **window) as many, Peak(many.session) as peak:
+            loading = [bench.fed(many, batch) for batch in self._load(bench, sizes.live_keys)]
+            with bench.contender(engine, "-fewer", **window) as fewer:
+                for batch in self._load(bench, sizes.fewer_live_keys):
+                    bench.fed(fewer, batch)
+                touches = self._touches(bench, many, fewer)
+                peak.close()
+                self._end(bench, fewer)
+            # Spark takes minutes to close so many windows; its answers were checked with fewer.
+            if engine == "millstream":
+                self._end(bench, many)
+        return Found(*touches, loading, peak)
+
+    def _load(self, bench: Bench, keys: int) -> list[Batch]:
+        return inputs.loading(bench.cache, keys, bench.sizes.rows)
+
+    def _touches(
+        self, bench: Bench, many: Contender, fewer: Contender
+    ) -> tuple[list[float], list[float]]:
+        sizes = bench.sizes
+        count = sizes.warm_up + sizes.touches
+        of_many = inputs.touching(bench.cache, sizes.live_keys, sizes.touched, count)
+        of_fewer = inputs.touching(bench.cache, sizes.fewer_live_keys, sizes.touched, count)
+        seconds = [
+            (bench.fed(many, one), bench.fed(fewer, other))
+            for one, other in zip(of_many, of_fewer, strict=True)
+        ]
+        steady = seconds[sizes.warm_up :]
+        return [one for one, _ in steady], [other for _, other in steady]
+
+    def _end(self, bench: Bench, contender: Contender) -> None:
+        for batch in inputs.closing(bench.cache):
+            bench.fed(contender, batch)
+        bench.checked(contender)
+
+
+def _parts(peak: Peak) -> str:
+    return f"JVM {peak.java / 1e9:.2f}, Python {peak.python / 1e9:.2f}"

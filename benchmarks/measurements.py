@@ -1,0 +1,151 @@
+"""The measurements: each lets contenders run, and gives lines of the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+from benchmarks import inputs
+from benchmarks.bench import Bench, Seconds
+from benchmarks.contender import seconds_of
+from benchmarks.live_keys import LiveKeys
+from benchmarks.results import Result, Target, phases
+from benchmarks.sizes import Sizes
+from benchmarks.spec import ENGINES, NATIVE
+
+
+class Measurement(Protocol):
+    """Something to measure."""
+
+    @property
+    def name(self) -> str:
+        """What ``--only`` calls it."""
+
+    def steps(self, sizes: Sizes) -> int:
+        """How many steps of the progress bar it takes."""
+
+    def run(self, bench: Bench) -> list[Result]:
+        """Measures it."""
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Rows per second: of final results, or of updates in each batch."""
+
+    name: str
+    target: Target
+    many_keys: bool
+    updates: bool = False
+
+    def steps(self, sizes: Sizes) -> int:
+        return len(ENGINES) * sizes.batches
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        keys = sizes.many_keys if self.many_keys else sizes.few_keys
+        batches = inputs.windowed(bench.cache, keys, sizes.rows, sizes.batches)
+        with bench.contenders(updates=self.updates) as contenders:
+            seconds = bench.in_turns(contenders, batches)
+            rows = {engine: bench.checked(each) for engine, each in contenders.items()}
+            spent = {engine: phases(each, sizes.warm_up) for engine, each in contenders.items()}
+        typical = {engine: median(all[sizes.warm_up :]) for engine, all in seconds.items()}
+        what = "an update in every batch" if self.updates else "final panes"
+        return [
+            Result(
+                self.name,
+                f"{keys:,} keys, {what}",
+                {e: f"{sizes.rows / s / 1e6:.2f} M rows/s\n{s:.2f} s" for e, s in typical.items()},
+                _faster_native(typical) / typical["millstream"],
+                self.target,
+                {"seconds": seconds, "rows written": rows, "phases": spent},
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class FirstBatch:
+    """From the first line of a program to the end of its first batch, in a Spark that is up."""
+
+    name: str
+    target: Target
+
+    def steps(self, sizes: Sizes) -> int:
+        return len(ENGINES) * sizes.rounds
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        batches = inputs.windowed(bench.cache, sizes.few_keys, sizes.rows, sizes.batches)
+        seconds: Seconds = {engine: [] for engine in ENGINES}
+        for _ in range(sizes.rounds):
+            with bench.contenders() as contenders:
+                for engine, took in bench.in_turns(contenders, batches[:1]).items():
+                    seconds[engine] += took
+                for each in contenders.values():
+                    bench.checked(each)
+        typical = {engine: median(all) for engine, all in seconds.items()}
+        return [
+            Result(
+                self.name,
+                f"first batch, {sizes.few_keys:,} keys",
+                {engine: f"{s:.2f} s" for engine, s in typical.items()},
+                typical["millstream"] / _faster_native(typical),
+                self.target,
+                {"seconds": seconds},
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class NoData:
+    """A batch in which nothing came.
+
+    Millstream runs them by the clock. Spark's aggregation runs one after a batch with data, to
+    close windows, and else none: its figure is only to compare.
+    """
+
+    name: str
+    target: Target
+
+    def steps(self, sizes: Sizes) -> int:
+        return len(ENGINES) * sizes.batches + 1
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        batches = inputs.windowed(bench.cache, sizes.few_keys, sizes.rows, sizes.batches)
+        seconds: Seconds = {}
+        for engine in ENGINES:
+            with bench.contender(engine, idles=True) as each:
+                bench.in_turns({engine: each}, batches)
+                if engine == "millstream":
+                    bench.display.say(f"{each.title}: batches without data")
+                    each.idle(sizes.batches)
+                    bench.display.step(f"{each.title}: {sizes.batches} batches without data")
+                empty = [p for p in each.progress if not p["numInputRows"]]
+                seconds[engine] = [seconds_of(p) for p in empty[-sizes.steady :]]
+                bench.checked(each)
+        typical = {engine: median(all) for engine, all in seconds.items()}
+        return [
+            Result(
+                self.name,
+                "batch without data, one stage",
+                {engine: f"{s:.2f} s" for engine, s in typical.items()},
+                typical["millstream"],
+                self.target,
+                {"seconds": seconds},
+            )
+        ]
+
+
+def _faster_native(typical: dict[str, float]) -> float:
+    return min(typical[engine] for engine in NATIVE)
+
+
+MEASUREMENTS: tuple[Measurement, ...] = (
+    Throughput("keys-1k", Target(1.0, at_least=True), many_keys=False),
+    Throughput("keys-1m", Target(2.0, at_least=True), many_keys=True),
+    Throughput("updates-1m", Target(2.0, at_least=True), many_keys=True, updates=True),
+    FirstBatch("first-batch", Target(1.5)),
+    NoData("no-data", Target(0.35, unit="s")),
+    LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
+)

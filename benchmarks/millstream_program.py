@@ -1,0 +1,50 @@
+"""The program as Millstream runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import millstream as ms
+from benchmarks.spec import DELAY_SECONDS, FILES, SCHEMA, Spec
+
+
+class MillstreamProgram:
+    """Count and sum for each key and window, written to parquet files."""
+
+    def __init__(self, spec: Spec, spark: SparkSession) -> None:
+        # A source that may fall idle is watched by the clock: batches run without data, too.
+        watermark = ms.bounded(DELAY_SECONDS, idle="1h" if spec.idles else None)
+        rows = ms.read_files(
+            f"{spec.input}/*",
+            schema=SCHEMA,
+            event_time="ts",
+            watermark=watermark,
+            max_files_per_batch=FILES,
+        )
+        if spec.updates:
+            # Like Spark's update mode: no second pane at the window's end if nothing is new.
+            grouped = (
+                rows.key_by("key")
+                .window(ms.fixed(spec.window_seconds), on_time="if_changed")
+                .trigger(ms.at_watermark(early=ms.repeatedly(ms.after_count(1))))
+                .refine(ms.accumulating)
+            )
+        else:
+            grouped = rows.key_by("key").window(ms.fixed(spec.window_seconds))
+        results = grouped.aggregate(n=ms.count(), s=ms.sum("price")).drop("pane")
+        written = results.write_files(spec.output, options={"compression": "snappy"})
+        self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query behind the job."""
+        assert self.job._stream is not None
+        return self.job._stream.query
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the job."""
+        self.job.stop()
+        return {"late": self.job.late, "rejected": self.job.rejected}

@@ -1,0 +1,44 @@
+"""The program as Spark's own aggregation runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
+
+from benchmarks.spec import DELAY_SECONDS, FILES, SCHEMA, Spec
+
+_STORES = "org.apache.spark.sql.execution.streaming.state"
+
+
+class NativeProgram:
+    """Count and sum for each key and window, written to parquet files."""
+
+    def __init__(self, spec: Spec, spark: SparkSession) -> None:
+        store = "HDFSBacked" if spec.engine == "hdfs" else "RocksDB"
+        provider = f"{_STORES}.{store}StateStoreProvider"
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
+        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
+        results = (
+            rows.parquet(f"{spec.input}/*")
+            .withWatermark("ts", f"{DELAY_SECONDS} seconds")
+            .groupBy("key", F.window("ts", f"{spec.window_seconds} seconds"))
+            .agg(F.count("*").alias("n"), F.sum("price").alias("s"))
+            .select("key", "n", "s", "window")
+        )
+        writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
+        if spec.updates:
+
+            def write(frame: DataFrame, batch: int) -> None:
+                frame.write.mode("append").parquet(spec.output)
+
+            # Spark's file sink does not take updates.
+            self.query = writer.outputMode("update").foreachBatch(write).start()
+        else:
+            self.query = writer.outputMode("append").format("parquet").start(spec.output)
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the query."""
+        self.query.stop()
+        return {"late": 0, "rejected": 0}

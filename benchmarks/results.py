@@ -1,0 +1,66 @@
+"""What a measurement found: a line of the table, and the figures behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benchmarks.contender import Contender
+from benchmarks.spec import Engine
+
+
+@dataclass(frozen=True)
+class Target:
+    """What Millstream is to reach: at least, or at most, so much."""
+
+    value: float
+    at_least: bool = False
+    unit: str = "x"
+
+    def reached(self, value: float) -> bool:
+        """Whether a value is good enough."""
+        return value >= self.value if self.at_least else value <= self.value
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.shown(self.value)}"
+
+    def shown(self, value: float) -> str:
+        """A value as the table shows it."""
+        return f"{value:.2f}{self.unit if self.unit == 'x' else f' {self.unit}'}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A line of the table. ``value`` is what the target is for."""
+
+    name: str
+    title: str
+    cells: dict[Engine, str]
+    value: float
+    target: Target
+    figures: dict[str, Any]
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is."""
+        return self.target.reached(self.value)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for a file."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "cells": self.cells,
+            "value": self.value,
+            "target": str(self.target),
+            "reached": self.reached,
+            **self.figures,
+        }
+
+
+def phases(contender: Contender, first: int) -> dict[str, float]:
+    """What Spark spent a batch with data on, in seconds: medians, from the batch ``first`` on."""
+    data = [each["durationMs"] for each in contender.progress if each["numInputRows"]][first:]
+    names = sorted({name for each in data for name in each})
+    return {name: median(each.get(name, 0) for each in data) / 1000 for name in names}

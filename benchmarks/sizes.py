@@ -1,0 +1,46 @@
+"""How much is measured: the real thing, or a small one to see that it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows, keys and batches of the measurements."""
+
+    rows: int = 1_000_000
+    """In a micro-batch."""
+    few_keys: int = 1_000
+    many_keys: int = 1_000_000
+    live_keys: int = 10_000_000
+    fewer_live_keys: int = 100_000
+    touched: int = 10_000
+    """Keys in a batch that comes while many are live."""
+    warm_up: int = 2
+    """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
+    steady: int = 5
+    """Batches that count."""
+    touches: int = 15
+    """Batches of touched keys that count; more than the others, since some do work for many."""
+    rounds: int = 5
+    """Starts of which the first batch is measured."""
+
+    @property
+    def batches(self) -> int:
+        """All batches of a contender."""
+        return self.warm_up + self.steady
+
+
+QUICK = Sizes(
+    rows=20_000,
+    few_keys=200,
+    many_keys=20_000,
+    live_keys=100_000,
+    fewer_live_keys=10_000,
+    touched=1_000,
+    warm_up=1,
+    steady=2,
+    touches=3,
+    rounds=1,
+)

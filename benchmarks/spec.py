@@ -1,0 +1,59 @@
+"""What a contender is to run: told by the parent, read by the child."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Engine = Literal["millstream", "hdfs", "rocksdb"]
+ENGINES: tuple[Engine, ...] = ("millstream", "hdfs", "rocksdb")
+NATIVE: tuple[Engine, ...] = ("hdfs", "rocksdb")
+TITLES: dict[Engine, str] = {
+    "millstream": "Millstream",
+    "hdfs": "Spark, HDFS store",
+    "rocksdb": "Spark, RocksDB store",
+}
+
+SCHEMA = "key bigint, price bigint, ts timestamp"
+DELAY_SECONDS = 5
+"""How far the watermark stays behind the newest event, for all contenders."""
+FILES = 2
+"""How many files make up a micro-batch: one for each core, so that the cores share it evenly."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A program, and the folder in which a contender runs it."""
+
+    engine: Engine
+    folder: str
+    window_seconds: int
+    updates: bool = False
+    """Every batch tells the new result of each key that it touched, not only the final one."""
+    idles: bool = False
+    """The program also lives by the clock, so that there are batches without data."""
+
+    @property
+    def input(self) -> str:
+        """Where the batches are put, a folder for each."""
+        return f"{self.folder}/input"
+
+    @property
+    def output(self) -> str:
+        """Where the results are written."""
+        return f"{self.folder}/output"
+
+    @property
+    def checkpoint(self) -> str:
+        """Where Spark keeps offsets and state."""
+        return f"{self.folder}/checkpoint"
+
+    def to_json(self) -> str:
+        """All of it as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Spec:
+        """What ``to_json`` gave."""
+        return cls(**json.loads(text))

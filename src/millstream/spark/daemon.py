@@ -1,0 +1,16 @@
+"""The process that Spark forks Python workers from, on a session that Millstream makes.
+
+What workers need is imported here once, before they are forked, and not in each of them. Importing
+starts no threads, which a fork would lose: Polars and Arrow make theirs when they first compute.
+"""
+
+from __future__ import annotations
+
+import pyspark.sql.streaming.stateful_processor_api_client  # noqa: F401
+from pyspark.daemon import manager
+
+import millstream.spark.hop
+import millstream.spark.stage  # noqa: F401
+
+if __name__ == "__main__":
+    manager()

@@ -1,0 +1,45 @@
+"""What a Spark that Millstream starts says on standard error: errors, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NOISE = (
+    # Of a module that Spark asks for, before any setting could keep Java from saying so.
+    b"WARNING: Using incubator modules: ",
+    # Of a worker in which Spark looks at a stateful operator, whatever the log's level; each line
+    # has an empty one behind it.
+    b"Starting Streaming TransformWithState",
+    b"Streaming TransformWithState",
+)
+
+LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+"""An option of Java: where Spark reads what to log."""
+
+
+@contextmanager
+def less_noise() -> Iterator[None]:
+    """What a Java that is started meanwhile says passes through this process, less the noise."""
+    stderr = os.dup(2)
+    said, says = os.pipe()
+    os.dup2(says, 2)  # which Java inherits
+    threading.Thread(target=_pass_on, args=(said, stderr), daemon=True).start()
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+        os.close(says)
+
+
+def _pass_on(said: int, stderr: int) -> None:
+    """Passes lines on until nobody is left to say any."""
+    with open(said, "rb") as lines, open(stderr, "wb", buffering=0) as out:
+        noise = False
+        for line in lines:
+            noise = line.startswith(_NOISE) or (noise and not line.strip())
+            if not noise:
+                out.write(line)

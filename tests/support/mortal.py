@@ -1,0 +1,119 @@
+"""A job that dies at chosen points, each of them once: ``mortal.py FOLDER POINT=BATCH …``.
+
+It reads FOLDER/input, a file for each batch, and writes totals and late rows to files. At its end
+all input is processed. Where it dies it leaves a note of what it saw, FOLDER/deaths/POINT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import millstream as ms
+from families import bound_to_its_test
+from millstream.spark.folders import Folder
+from millstream.spark.running import Ledger
+from millstream.stream import Stream
+
+COLUMNS = "batch int, team string, points int, at double"
+
+Reach = Callable[[str, int], None]
+"""What is called where a batch has come to a point."""
+
+
+def totals_of(scores: Stream, reach: Reach) -> Stream:
+    """Totals of teams by the minute: early, on time, late; each refinement takes back the last."""
+
+    def read(row: dict[str, Any]) -> dict[str, Any]:
+        reach("read", row["batch"])
+        return row
+
+    def add(total: int, row: dict[str, Any]) -> int:
+        reach("step", row["batch"])
+        return total + row["points"] ** 2
+
+    squares = ms.combine(create=int, add=add, extract=lambda total: total, returns="bigint")
+    return (
+        scores.map(read, schema=COLUMNS)
+        .with_event_time("at", ms.bounded("10s"))
+        .key_by("team")
+        .window(ms.fixed("1m"), allowed_lateness="1m")
+        .trigger(ms.at_watermark(early=ms.after_count(2), late=ms.after_count(1)))
+        .refine(ms.retracting)
+        .aggregate(total=ms.sum("points"), squares=squares)
+    )
+
+
+def program(folder: Path, reach: Reach) -> ms.Pipeline:
+    """The totals of files, in files."""
+    scores = ms.read_files(
+        folder / "input", format="json", schema=COLUMNS, max_files_per_batch=1, name="scores"
+    )
+    totals = totals_of(scores, reach)
+    return ms.pipeline(
+        totals.write_files(folder / "totals", name="totals"),
+        totals.late.write_files(folder / "late", name="late"),
+    )
+
+
+def dying(folder: Path, points: dict[str, int]) -> Reach:
+    """Dies where a batch comes to one of the points, unless it has died there before."""
+    driver = os.getpid()
+
+    def reach(point: str, batch: int) -> None:
+        if points.get(point) != batch:
+            return
+        try:
+            with (folder / "deaths" / point).open("x") as note:
+                json.dump({"stack": traceback.format_stack(), "files": files_in(folder)}, note)
+        except FileExistsError:
+            return
+        os.killpg(driver, signal.SIGKILL)  # the driver's group, which Spark's JVM is in
+        os.killpg(0, signal.SIGKILL)  # Spark's Python workers are a group of their own
+        time.sleep(60)  # a signal may take a moment
+
+    return reach
+
+
+def files_in(folder: Path) -> list[str]:
+    """All that the job has written."""
+    places = [folder / name for name in ("totals", "late", "checkpoint")]
+    files = [f for place in places for f in place.rglob("*") if f.is_file()]
+    return sorted(str(file.relative_to(folder)) for file in files)
+
+
+def arm(reach: Reach) -> None:
+    """Puts the points on the driver between what happens there."""
+    settle, move = Ledger.settle, Folder.move
+
+    def settled(self: Ledger, batch: int, *rest: Any) -> None:
+        reach("before the commit", batch)  # all tasks are done, and have committed their state
+        settle(self, batch, *rest)
+        reach("after the commit", batch)
+
+    def moved(self: Folder, name: str, to: str) -> None:
+        move(self, name, to)
+        if to.startswith("part-"):
+            reach("between two renames", int(to.split("-")[2]))
+
+    Ledger.settle, Folder.move = settled, moved  # type: ignore[method-assign]
+
+
+def main(folder: Path, *told: str) -> None:
+    bound_to_its_test()
+    points = {point: int(batch) for point, batch in (each.split("=") for each in told)}
+    reach = dying(folder, points)
+    arm(reach)
+    job = program(folder, reach).run("totals", checkpoint=folder / "checkpoint")
+    job.process_all().stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])
