@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from millstream.spark.running import StreamingJob
 
 Mode = Literal["streaming", "batch"]
-SHARDS = 8
 _running: weakref.WeakSet[Job] = weakref.WeakSet()
 
 
@@ -165,7 +164,7 @@ def explain(sinks: tuple[Node, ...]) -> str:
     from millstream.spark.explaining import explain_physical
     from millstream.spark.physical import physical
 
-    return explain_physical(physical(sinks), SHARDS, _needs_no_spark(sinks))
+    return explain_physical(physical(sinks), _needs_no_spark(sinks))
 
 
 def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
@@ -199,7 +198,7 @@ def _run_on_spark(
     streaming = _is_streaming(plan.sources, mode, checkpoint)
     session = checked_session(spark or local_session(name), streaming)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
-    labels = labels_of(max(SHARDS, 2 * partitions), partitions)
+    labels = labels_of(2 * partitions, partitions)
     tracker = Tracker()
     if not streaming:
         ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)

@@ -48,7 +48,9 @@ def type_text(type: Any) -> str:
     """A type of PySpark in DDL; Spark's own short text does not quote the names of fields."""
     match type.typeName():
         case "struct":
-            fields = (f"`{f.name.replace('`', '``')}`: {type_text(f.dataType)}" for f in type.fields)
+            fields = (
+                f"`{f.name.replace('`', '``')}`: {type_text(f.dataType)}" for f in type.fields
+            )
             return f"STRUCT<{', '.join(fields)}>"
         case "array":
             return f"ARRAY<{type_text(type.elementType)}>"

@@ -182,6 +182,8 @@ def _variance(values: list[Any]) -> float | None:
         return None
     numbers = [float(v) for v in values]
     mean = _float_total(numbers) / len(numbers)
+    # Rounding must not move the mean of equal numbers, whose variance is zero.
+    mean = min(max(mean, min(numbers)), max(numbers))
     # Not ** 2, which raises where the square is too large.
     return _float_total([(n - mean) * (n - mean) for n in numbers]) / (len(numbers) - 1)
 

@@ -22,12 +22,12 @@ from millstream.spark.specs import spec_of
 _INDENT = " " * 5
 
 
-def explain_physical(plan: Physical, shards: int, needs_no_spark: bool) -> str:
-    """The plan as it would run; ``shards`` are the fewest that a grouping is spread over."""
+def explain_physical(plan: Physical, needs_no_spark: bool) -> str:
+    """The plan as it would run."""
     sections = list(_sections(plan))
     columns = zip(*(row for _, rows in sections for row in rows), strict=True)
     widths = [max(map(len, column)) for column in columns]
-    lines = [*_query(plan, shards, needs_no_spark)]
+    lines = [*_query(plan, needs_no_spark)]
     for heading, rows in sections:
         lines.append(heading)
         for row in rows:
@@ -53,7 +53,7 @@ def _sections(plan: Physical) -> Iterator[tuple[str, list[Row]]]:
 # The query as a whole.
 
 
-def _query(plan: Physical, shards: int, needs_no_spark: bool) -> Iterator[str]:
+def _query(plan: Physical, needs_no_spark: bool) -> Iterator[str]:
     bounded = all(source.bounded for source in plan.sources)
     yield f"one {'batch' if bounded else 'streaming'} query"
     lines = []
@@ -63,7 +63,7 @@ def _query(plan: Physical, shards: int, needs_no_spark: bool) -> Iterator[str]:
         lines.append(("or", "one streaming query, with mode='streaming' or a checkpoint"))
     if plan.levels:
         lines.append(("time", _time(plan, bounded)))
-        lines.append(("shards", f"{shards}, or two for each shuffle partition if that is more"))
+        lines.append(("shards", "two for each of Spark's shuffle partitions"))
         where = "memory" if bounded else "RocksDB, in the checkpoint"
         lines.append(("state", f"by shard, in {where}"))
     yield from (_INDENT + line for line in aligned(lines))

@@ -7,15 +7,16 @@ what comes out is envelopes for the next stage, or rows for the JVM's next turn.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 
 from millstream.engine.blobs import packed, unpacked
 from millstream.engine.scatter import Scatter
@@ -60,7 +61,10 @@ class PortSpec:
     def rows(self, batch: pl.DataFrame) -> pl.DataFrame:
         """The rows of the step."""
         if self.flag is not None:
-            batch = batch.filter(self.flag)
+            if batch[self.flag].sum() < batch.height:  # it is null where envelopes are
+                batch = batch.filter(self.flag)
+        elif self.time is not None and batch[self.time].null_count():
+            batch = batch.filter(pl.col(self.time).is_not_null())
         columns = [pl.col(column).alias(name) for name, column in self.columns.items()]
         n = batch.height  # a literal alone would be one row where no column says how many
         none, plus = pl.repeat(None, n, dtype=pl.Int64), pl.repeat(1, n, dtype=pl.Int8)
@@ -307,11 +311,28 @@ class Follow:
 
 @dataclass(frozen=True)
 class Refused:
-    """A column of rows that the JVM has rejected."""
+    """A column of rows that the JVM has rejected: the reason, and in a new line the record."""
 
     step: str
     column: str
     tasks: list[Task]
+
+
+@lru_cache(maxsize=64)
+def _unpacked(hop: bytes) -> Hop:
+    """A worker makes a hop ready once, not for each batch."""
+    made: Hop = pickle.loads(hop)
+    return made
+
+
+class Packed:
+    """A hop on its way to the workers."""
+
+    def __init__(self, hop: Hop) -> None:
+        self._hop: bytes = cloudpickle.dumps(hop)  # type: ignore[no-untyped-call]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _unpacked(self._hop)(batches)
 
 
 @dataclass
@@ -408,8 +429,8 @@ class Run:
         rows = from_arrow(batch)
         self._follow(rows)
         for refusal in self.hop.refused:
-            told = rows.select(refusal.column).drop_nulls().unnest(refusal.column)
-            bad = refused(refusal.step, told["reason"].to_list(), told["record"].to_list())
+            told = [text.rsplit("\n", 1) for text in rows[refusal.column].drop_nulls()]
+            bad = refused(refusal.step, [why for why, _ in told], [what for _, what in told])
             self.reject(refusal.step, bad, refusal.tasks)
         for part in self._parts(rows):
             for port, tasks in self.hop.ports:

@@ -30,14 +30,21 @@ _JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.
 class Port:
     """Where the rows of a step stand: its columns by name, and what else is known of each row.
 
-    ``flag`` is true where there is a row (None: everywhere), ``time`` its event time in
-    microseconds, ``sign`` -1 for a retraction.
+    ``flag`` is true where there is a row; without one, rows are wherever there is a ``time``, their
+    event time in microseconds, and without that everywhere. ``sign`` is -1 for a retraction.
     """
 
     columns: Mapping[str, str]
     flag: str | None = None
     time: str | None = None
     sign: str | None = None
+
+    @property
+    def here(self) -> Column | None:
+        """Where there is a row; None: everywhere."""
+        if self.flag is not None:
+            return col(self.flag)
+        return None if self.time is None else col(self.time).isNotNull()
 
     def names(self) -> Iterable[str]:
         """All columns of the DataFrame that it needs."""
@@ -88,9 +95,9 @@ class Wide:
         rejected = self.rejected
         names = [n for port in ports.values() for n in port.names()]
         names += [*rejected.values(), *self.marks.values(), *self.carried]
-        flags = [port.flag for port in ports.values()]
-        if ports and all(flags) and not self.marks:
-            wanted = [F.col(flag) for flag in flags if flag]
+        rows = [port.here for port in ports.values()]
+        wanted = [here for here in rows if here is not None]
+        if ports and len(wanted) == len(rows) and not self.marks:
             wanted += [F.col(name).isNotNull() for name in rejected.values()]
             wanted += [F.col("kind").isNotNull()] if "kind" in self.carried else []
             self.frame = self.frame.filter(reduce(or_, wanted))
@@ -136,7 +143,7 @@ class Wide:
     def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
         alone = len(self.ports) == 1 and not self.carried and not self.marks
         branches = instance.input is not None and len(instance.input.consumers) > 1
-        if alone and not branches and port.flag is None and not self.rejected:
+        if alone and not branches and port.here is None and not self.rejected:
             both, before = self._under_own_names(port)
             self.frame = both.filter(_column(node.condition)).select(*before)
             return port
@@ -155,21 +162,18 @@ class Wide:
             F.concat(col(column).cast("string"), F.lit(" is outside the years 1 to 9999"))
         )
         whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
-        refusal = F.struct(
-            F.concat(F.lit(f"event time {node.column!r}: "), why).alias("reason"),
-            F.to_json(whole, _JSON).alias("record"),
+        refusal = F.concat(
+            F.lit(f"event time {node.column!r}: "), why, F.lit("\n"), F.to_json(whole, _JSON)
         )
-        here = F.lit(True) if port.flag is None else col(port.flag)
-        self.frame = self.frame.withColumns(
-            {
-                rejected: F.when(here & col(time).isNull(), refusal),
-                flag: here & col(time).isNotNull(),
-            }
-        )
+        none, made = col(time).isNull(), {}
+        if port.here is not None:
+            none = none & port.here
+            made = {flag: port.here & col(time).isNotNull()}
+        self.frame = self.frame.withColumns({rejected: F.when(none, refusal), **made})
         self.rejected[instance] = rejected
         if instance in self.followed:
             self.marks[instance] = self._mark(port, node, time)
-        return replace(port, time=time, flag=flag)
+        return replace(port, time=time, flag=flag if made else None)
 
     def _mark(self, port: Port, node: EventTime, time: str) -> str:
         """The column that the watermark follows."""
@@ -207,7 +211,7 @@ def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
 
 def _where(port: Port, column: Column) -> Column:
     """The column where the port has a row; elsewhere nothing may be computed, which might fail."""
-    return column if port.flag is None else F.when(col(port.flag), column)
+    return column if port.here is None else F.when(port.here, column)
 
 
 def _column(expression: Expression) -> Column:

@@ -39,6 +39,7 @@ from millstream.spark.hop import (
     Follow,
     Group,
     Hop,
+    Packed,
     Pick,
     PortSpec,
     Refused,
@@ -132,7 +133,7 @@ class _Lowering:
 
     def _closed(self, wide: Wide, stage: int, source: Source | None) -> DataFrame:
         frame, hop = self._segment(wide, stage, source, last=False)
-        return frame.mapInArrow(hop, self.envelope)
+        return frame.mapInArrow(Packed(hop), self.envelope)
 
     def _source(self, source: Source) -> Wide:
         frame = self.read(source)
@@ -195,7 +196,7 @@ class _Lowering:
             ports[instance] = Port(port.columns, port.flag, port.time, port.sign)
         schema = StructType(fields)
         hop.schema = arrow_of(schema)
-        return Wide(wide.frame.mapInArrow(hop, schema), ports, list(NAMES))
+        return Wide(wide.frame.mapInArrow(Packed(hop), schema), ports, list(NAMES))
 
     # What Python does in a turn.
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -18,6 +19,7 @@ from millstream.plan.nodes import Sink
 from millstream.progress import BatchReport, Tracker
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
+from millstream.spark.hop import Packed
 from millstream.spark.lowering import Lowered, lower
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.physical import Physical
@@ -144,8 +146,18 @@ class StreamingJob:
 
     def process_all(self) -> None:
         """Waits until all that the sources have now is processed."""
+        done: Future[None] = Future()
+
+        def wait() -> None:
+            try:
+                done.set_result(self.query.processAllAvailable())
+            except BaseException as error:
+                done.set_exception(error)
+
+        # In a thread of its own: Ctrl-C in a call into Java leaves that in disorder, and loudly.
+        threading.Thread(target=wait, daemon=True).start()
         with explained():
-            self.query.processAllAvailable()
+            done.result()
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():
@@ -181,7 +193,7 @@ class _Stopped(Exception):  # noqa: N818 - it is no error
 def _written(lowered: Lowered, frame: DataFrame, batch: int) -> list[Row]:
     """Runs the last turn of a batch, which writes the sinks; what it tells the driver."""
     if lowered.last is not None:
-        frame = frame.mapInArrow(replace(lowered.last, batch=batch), ENVELOPE)
+        frame = frame.mapInArrow(Packed(replace(lowered.last, batch=batch)), ENVELOPE)
     rows: list[Row] = frame.collect()
     return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,13 +62,21 @@ def spec_of(plan: Physical, node: nodes.Grouping) -> GroupingSpec:
         windowing=node.windowing,
         keys=tuple(name for name, _ in node.keys),
         aggregates=tuple(
-            (name, aggregate, has_input(aggregate, inputs), inputs.by is not None)
+            (name, _told(aggregate, inputs), has_input(aggregate, inputs), inputs.by is not None)
             for name, aggregate, inputs in node.aggregates
         ),
         takes_retractions=takes_retractions(node),
         keeps_late=plan.keeps_late(node),
         feeds_groupings=plan.feeds_groupings(node),
         idles=plan.idles(node),
+    )
+
+
+def _told(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> Aggregate:
+    """The aggregate with text in place of PySpark's Columns, which only the driver can have."""
+    columns = {"of": inputs.of, "by": inputs.by}
+    return replace(
+        aggregate, **{n: e.text for n, e in columns.items() if e and e.column is not None}
     )
 
 
@@ -82,7 +90,8 @@ class InputSpec:
     """How the rows of a step become the input of a grouping.
 
     ``columns`` maps names of the engine to columns of the rows; ``functions`` are keys that a
-    user's function makes, each with its Arrow type; ``row`` are the columns of the whole row, where that is needed.
+    user's function makes, each with its Arrow type; ``row`` are the columns of the whole row, where
+    that is needed.
     """
 
     columns: dict[str, str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
@@ -28,11 +28,10 @@ class Step(StatefulProcessor):
         self._packed: bytes = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
         self.clock = clock
 
-    @cached_property
+    @property
     def stage(self) -> Stage:
         """What runs, once it is to run."""
-        stage: Stage = pickle.loads(self._packed)
-        return stage
+        return _unpacked(self._packed)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: how far time has come, and the tables."""
@@ -90,6 +89,13 @@ class Step(StatefulProcessor):
         if wanted is not None and known != wanted:
             self._handle.registerTimer(wanted)
         shelf.clocks["timer"] = wanted
+
+
+@lru_cache(maxsize=64)
+def _unpacked(stage: bytes) -> Stage:
+    """A worker makes a stage ready once, not for each batch."""
+    made: Stage = pickle.loads(stage)
+    return made
 
 
 class _Tables:
