@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo test lint soak bench format lock clean
+.PHONY: help setup demo example test lint soak bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,10 @@ setup: ## Make .venv with all that is needed (PYTHON=... names another interpret
 
 demo: setup ## Run the example of the README (ARGS=... are passed on)
 	@$(python) examples/team_scores.py $(ARGS)
+
+NAME ?= word_count
+example: setup ## Run an example on Spark (NAME=word_count, sessions or hashtags)
+	@$(python) examples/$(NAME).py $(ARGS)
 
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	$(heading) 'Tests and examples in the documentation (pytest)'

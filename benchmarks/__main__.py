@@ -27,10 +27,11 @@ from benchmarks.machine import BUSY, load, machine
 from benchmarks.measurements import MEASUREMENTS, Measurement
 from benchmarks.results import Result
 from benchmarks.sizes import QUICK, Sizes
+from benchmarks.spec import ENGINES
 from benchmarks.table import print_table
 
 CACHE = Path(__file__).parents[1] / ".cache" / "bench"
-WIDTH = 120
+WIDTH = 130
 """Of the table where there is no terminal to fit into."""
 
 
@@ -43,6 +44,11 @@ def arguments() -> argparse.Namespace:
         default=list(MEASUREMENTS),
         metavar="NAMES",
         help=f"some of: {names}",
+    )
+    parser.add_argument(
+        "--against",
+        choices=[engine for engine in ENGINES if engine != "millstream"],
+        help="only one of Spark's state stores (live-keys: always rocksdb)",
     )
     parser.add_argument(
         "--quick", action="store_true", help="small data: shows that it runs, measures nothing"
@@ -78,10 +84,11 @@ def main() -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
     results: list[Result] = []
-    steps = sum(each.steps(sizes) for each in asked.only)
+    engines = tuple(e for e in ENGINES if asked.against in (None, e) or e == "millstream")
+    steps = sum(each.steps(sizes, len(engines)) for each in asked.only)
     try:
         with Display(console, steps) as display:
-            bench = Bench(sizes, CACHE, folder, asked.driver_memory, display)
+            bench = Bench(sizes, engines, CACHE, folder, asked.driver_memory, display)
             for each in asked.only:
                 display.measure(each.name)
                 results += each.run(bench)

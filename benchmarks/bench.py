@@ -17,7 +17,7 @@ from benchmarks.contender import Contender
 from benchmarks.display import Display
 from benchmarks.inputs import Batch
 from benchmarks.sizes import Sizes
-from benchmarks.spec import ENGINES, Engine, Spec
+from benchmarks.spec import Engine, Spec
 
 WINDOW_SECONDS = 10
 Seconds = dict[Engine, list[float]]
@@ -28,6 +28,7 @@ class Bench:
     """What all measurements share. ``cache`` has the input, ``folder`` what goes in the end."""
 
     sizes: Sizes
+    engines: tuple[Engine, ...]
     cache: Path
     folder: Path
     driver_memory: str
@@ -42,7 +43,7 @@ class Bench:
         program = {"window_seconds": WINDOW_SECONDS, **program}
         made: dict[Engine, Contender] = {}
         try:
-            for engine in engines or ENGINES:
+            for engine in engines or self.engines:
                 spec = Spec(engine, f"{self.folder}/{engine}{label}", **program)
                 made[engine] = Contender(spec, self.driver_memory)
             for each in made.values():
@@ -82,4 +83,4 @@ class Bench:
         """Ends a contender's program and compares what it wrote with the truth; how many rows."""
         self.display.say(f"{contender.title}: checking the answers")
         contender.stop()
-        return check(contender)
+        return check(contender.spec, contender.fed)

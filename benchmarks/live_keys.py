@@ -46,7 +46,7 @@ class LiveKeys:
     touched: Target
     memory: Target
 
-    def steps(self, sizes: Sizes) -> int:
+    def steps(self, sizes: Sizes, engines: int) -> int:
         loads = -(-sizes.live_keys // sizes.rows) + -(-sizes.fewer_live_keys // sizes.rows)
         touches = 2 * (sizes.warm_up + sizes.touches)
         closes = 2
@@ -58,7 +58,7 @@ class LiveKeys:
         many = {engine: median(each.many) for engine, each in found.items()}
         fewer = {engine: median(each.fewer) for engine, each in found.items()}
         peaks = {engine: each.peak for engine, each in found.items()}
-        figures = {engine: each.to_json() for engine, each in found.items()}
+        figures: dict[str, Any] = {engine: each.to_json() for engine, each in found.items()}
         return [
             Result(
                 self.name,

@@ -12,7 +12,7 @@ from benchmarks.contender import seconds_of
 from benchmarks.live_keys import LiveKeys
 from benchmarks.results import Result, Target, phases
 from benchmarks.sizes import Sizes
-from benchmarks.spec import ENGINES, NATIVE
+from benchmarks.spec import Engine
 
 
 class Measurement(Protocol):
@@ -22,7 +22,7 @@ class Measurement(Protocol):
     def name(self) -> str:
         """What ``--only`` calls it."""
 
-    def steps(self, sizes: Sizes) -> int:
+    def steps(self, sizes: Sizes, engines: int) -> int:
         """How many steps of the progress bar it takes."""
 
     def run(self, bench: Bench) -> list[Result]:
@@ -38,8 +38,8 @@ class Throughput:
     many_keys: bool
     updates: bool = False
 
-    def steps(self, sizes: Sizes) -> int:
-        return len(ENGINES) * sizes.batches
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return engines * sizes.batches
 
     def run(self, bench: Bench) -> list[Result]:
         sizes = bench.sizes
@@ -70,13 +70,13 @@ class FirstBatch:
     name: str
     target: Target
 
-    def steps(self, sizes: Sizes) -> int:
-        return len(ENGINES) * sizes.rounds
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return engines * sizes.rounds
 
     def run(self, bench: Bench) -> list[Result]:
         sizes = bench.sizes
         batches = inputs.windowed(bench.cache, sizes.few_keys, sizes.rows, sizes.batches)
-        seconds: Seconds = {engine: [] for engine in ENGINES}
+        seconds: Seconds = {engine: [] for engine in bench.engines}
         for _ in range(sizes.rounds):
             with bench.contenders() as contenders:
                 for engine, took in bench.in_turns(contenders, batches[:1]).items():
@@ -107,14 +107,14 @@ class NoData:
     name: str
     target: Target
 
-    def steps(self, sizes: Sizes) -> int:
-        return len(ENGINES) * sizes.batches + 1
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return engines * sizes.batches + 1
 
     def run(self, bench: Bench) -> list[Result]:
         sizes = bench.sizes
         batches = inputs.windowed(bench.cache, sizes.few_keys, sizes.rows, sizes.batches)
         seconds: Seconds = {}
-        for engine in ENGINES:
+        for engine in bench.engines:
             with bench.contender(engine, idles=True) as each:
                 bench.in_turns({engine: each}, batches)
                 if engine == "millstream":
@@ -137,8 +137,8 @@ class NoData:
         ]
 
 
-def _faster_native(typical: dict[str, float]) -> float:
-    return min(typical[engine] for engine in NATIVE)
+def _faster_native(typical: dict[Engine, float]) -> float:
+    return min(seconds for engine, seconds in typical.items() if engine != "millstream")
 
 
 MEASUREMENTS: tuple[Measurement, ...] = (

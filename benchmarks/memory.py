@@ -28,13 +28,14 @@ def memory(session: int) -> tuple[int, int]:
     """What the JVM has, and what Python has, in bytes.
 
     Python's workers are forks and share pages, so each counts its share of them (PSS). The JVM
-    shares nothing; to ask it for shares would stop it for a while.
+    shares nothing; to ask it for shares would stop it for a while. When it runs a command, it is
+    there twice for a moment, with the same memory.
     """
     java = python = 0
     for process in processes(session):
         with suppress(OSError):  # it may have ended
-            if (process / "comm").read_text().strip() == "java":
-                java += int((process / "statm").read_text().split()[1]) * _PAGE
+            if (process / "exe").readlink().name == "java":
+                java = max(java, int((process / "statm").read_text().split()[1]) * _PAGE)
             else:
                 python += _share(process)
     return java, python

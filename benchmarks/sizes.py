@@ -40,7 +40,7 @@ QUICK = Sizes(
     fewer_live_keys=10_000,
     touched=1_000,
     warm_up=1,
-    steady=2,
-    touches=3,
+    steady=1,
+    touches=2,
     rounds=1,
 )

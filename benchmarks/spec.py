@@ -8,7 +8,6 @@ from typing import Literal
 
 Engine = Literal["millstream", "hdfs", "rocksdb"]
 ENGINES: tuple[Engine, ...] = ("millstream", "hdfs", "rocksdb")
-NATIVE: tuple[Engine, ...] = ("hdfs", "rocksdb")
 TITLES: dict[Engine, str] = {
     "millstream": "Millstream",
     "hdfs": "Spark, HDFS store",

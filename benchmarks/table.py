@@ -14,7 +14,7 @@ def print_table(console: Console, results: list[Result]) -> None:
     table = Table(show_lines=True)
     table.add_column("measured")
     for engine in ENGINES:
-        table.add_column(TITLES[engine], justify="right")
+        table.add_column(TITLES[engine], justify="right", no_wrap=True)
     table.add_column("ratio", justify="right")
     table.add_column("to reach", justify="right")
     table.add_column("reached")

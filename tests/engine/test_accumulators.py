@@ -100,12 +100,18 @@ def test_a_sum_has_room_for_what_its_summands_have_no_room_for(kind):
 
 def test_a_sum_may_leave_its_type_on_the_way_if_it_comes_back():
     assert result(ms.sum("v"), 2**63 - 1, 2**63 - 1, -(2**63 - 1), -5) == 2**63 - 6
-    most = Decimal("9" * 38)
-    assert result(ms.sum("v"), *3 * [most], *2 * [Decimal("-" + "9" * 38)]) == most
-    with pytest.raises(RunError) as caught:
-        result(ms.sum("v"), most, Decimal(1))
-    assert caught.value.what == "sum(v) is beyond what a DECIMAL can hold"
-    assert caught.value.fix == "sum a wider type: ms.sum('cast(v AS DOUBLE)')"
+
+
+def test_summands_of_decimals_may_together_reach_almost_38_digits():
+    half, rest = Decimal("5E+37"), Decimal("4.8E+37")
+    assert result(ms.sum("v"), half, -rest) == half - rest
+    for values in ([half, half], [half, -half, Decimal(1)], [Decimal("9" * 38)]):
+        with pytest.raises(RunError) as caught:
+            result(ms.sum("v"), *values)
+        assert caught.value.what == "sum(v) is beyond what a DECIMAL can hold"
+        assert caught.value.fix == "sum a wider type: ms.sum('cast(v AS DOUBLE)')"
+        with pytest.raises(RunError, match="beyond what a DECIMAL can hold"):
+            evaluate(ms.sum("v"), [Item(value, 0) for value in values])
 
 
 def test_the_least_and_the_greatest_integers_are_no_overflow():

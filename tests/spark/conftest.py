@@ -7,9 +7,14 @@ import pytest
 from millstream.testing.on_spark import replay_session
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="session")
 def spark():
-    session = replay_session()
-    yield session
-    session.stop()
-    replay_session.cache_clear()
+    return replay_session()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stopped_at_the_end():
+    yield
+    if replay_session.cache_info().currsize:  # tests that need no Spark do not start one
+        replay_session().stop()
+        replay_session.cache_clear()

@@ -62,7 +62,7 @@ def test_a_whole_plan_tells_stages_shuffles_turns_state_and_sinks(capsys):
         "             rejected 'rejected-1'      what 'event_time-1' rejects",
         "             collect 'bad'              rows go along to the last stage",
         "shuffle, by shard",
-        "stage 1",
+        "stage 1, in one call of Python for each shard",
         "     state   aggregate 'aggregate-1'    holds      a row for each key and window",
         "                                        buckets    one for each window",
         "                                        batches    stand beside their bucket "
@@ -111,14 +111,22 @@ def test_a_grouping_over_a_grouping_is_a_stage_of_its_own(capsys):
     assert stages == [
         "stage 0, from files 'files-1'",
         "shuffle, by shard",
-        "stage 1",
+        "stage 1, in one call of Python for each shard",
         "shuffle, by shard",
-        "stage 2",
+        "stage 2, in one call of Python for each shard",
     ]
     assert told(capsys, users, "watermark") == [
         "ascending() of 'files-1'",
         "that of 'aggregate-1'",
     ]
+
+
+def test_sql_after_a_grouping_is_a_turn_of_the_jvm_of_its_own(capsys):
+    totals = endless().window(ms.fixed(10)).aggregate(total=ms.sum("points")).filter("total > 5")
+    shown = lines(capsys, totals)
+    stage = shown[shown.index("stage 1") :]
+    places = [line[5:11].strip() for line in stage if line.startswith("     ")]
+    assert [place for place in places if place] == ["state", "Python", "JVM", "Python"]
 
 
 def test_a_step_after_a_union_runs_after_each_of_its_sources(capsys):

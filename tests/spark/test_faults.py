@@ -20,10 +20,10 @@ from pyspark import cloudpickle
 import millstream as ms
 import mortal
 from families import Family
+from millstream.reference.interpreter import Interpreter
 from millstream.spark.checkpoint import opened
 from millstream.spark.folders import Folder
 from millstream.spark.physical import physical
-from millstream.testing import Elements, Watermark, replay, test_stream
 
 POINTS = {
     "read": 1,
@@ -64,7 +64,7 @@ def as_dicts(rows: list[tuple[int, str, int, float]]) -> list[dict[str, Any]]:
 
 
 class Output(NamedTuple):
-    """All that can be read of the totals and of the late rows, in an order of its own."""
+    """All that can be read of the totals and of the late rows."""
 
     totals: list[str]
     late: list[str]
@@ -93,7 +93,12 @@ def folder_with_input(folder: Path) -> Path:
 
 def output_of(folder: Path) -> Output:
     made = [pl.read_parquet(folder / name).to_dicts() for name in ("totals", "late")]
-    return Output(*(sorted(map(repr, rows)) for rows in made))
+    return Output(*map(in_order, made))
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows as text, in an order that does not depend on who wrote them when."""
+    return sorted(json.dumps(row, default=str) for row in rows)
 
 
 def left_alone(folder: Path, spark) -> Output:
@@ -108,17 +113,20 @@ def killed_and_resumed(folder: Path) -> list[int]:
     """Lives until the end of the input, as often as it takes; how each life ended."""
     points = [f"{point}={batch}" for point, batch in POINTS.items()]
     exits: list[int] = []
-    while 0 not in exits and len(exits) <= len(POINTS):
+    for life in range(2 * len(POINTS)):
+        log = folder / f"life-{life}.log"
         with Family(
-            Path(mortal.__file__),
-            folder,
-            *points,
-            log=folder / "log.txt",
-            scratch=folder / "scratch",
+            Path(mortal.__file__), folder, *points, log=log, scratch=folder / "scratch"
         ) as family:
-            exits.append(family.ended(within=EACH_LIFE))
-            assert exits[-1] in (0, -signal.SIGKILL), family.told()
+            code = family.ended(within=EACH_LIFE)
         assert family.members() == []
+        # Spark gives a Python process ten seconds to answer, which a busy machine may not have.
+        if code == 1 and "Python worker failed to connect back" in family.told():
+            continue
+        assert code in (0, -signal.SIGKILL), family.told()
+        exits.append(code)
+        if code == 0:
+            break
     return exits
 
 
@@ -146,50 +154,26 @@ def test_no_pane_is_there_twice(story):
 
 
 def test_the_output_is_that_of_the_reference(story):
-    steps = []
+    sinks = mortal.program(story.folder, lambda point, batch: None).sinks
+    interpreter = Interpreter(*sinks)
+    made: dict[str, list[dict[str, Any]]] = {sink.name: [] for sink in sinks}
     for minute in range(MINUTES + 1):
         rows = as_dicts(scores_of(minute))
-        newest = max(row["at"] for row in rows)
-        steps += [Elements(rows), Watermark(newest - 10)]
-    source = test_stream(mortal.COLUMNS)
-    panes = replay(mortal.totals_of(source, lambda point, batch: None), steps=steps)
-    totals = pl.read_parquet(story.folder / "totals").to_dicts()
-    assert sorted(
-        (
-            row["kind"],
-            row["team"],
-            row["total"],
-            row["squares"],
-            row["window"]["start"].timestamp(),
-            *row["pane"].values(),
+        watermark = max(row["at"] for row in rows) - 10
+        step = interpreter.step(
+            rows={"scores": rows}, watermarks={"scores": int(watermark * 1_000_000)}
         )
-        for row in totals
-    ) == sorted(
-        (
-            pane.kind,
-            pane.key,
-            pane.value["total"],
-            pane.value["squares"],
-            pane.window[0],
-            pane.timing,
-            pane.index,
-            pane.first,
-            pane.last,
-        )
-        for pane in panes
-    )
-    assert {pane.timing for pane in panes} == {"EARLY", "ON_TIME", "LATE"}
-    late = pl.read_parquet(story.folder / "late").to_dicts()
-    assert sorted((row["team"], row["at"], row["reason"]) for row in late) == sorted(
-        (element.key, element.time, element.reason) for element in panes.late
-    )
+        for sink in sinks:
+            made[sink.name] += [row.values for row in step.rows[sink]]
+    assert story.killed == Output(in_order(made["totals"]), in_order(made["late"]))
+    assert {row["pane"]["timing"] for row in made["totals"]} == {"EARLY", "ON_TIME", "LATE"}
 
 
 def test_every_row_is_in_a_total_or_late(story):
     rows = [row for minute in range(MINUTES + 1) for row in scores_of(minute)]
     points = sum(points for _, _, points, _ in rows)
     totals = pl.read_parquet(story.folder / "totals")
-    standing = sum(totals["total"] * (totals["kind"] == "+").cast(int).replace(0, -1))
+    standing = sum(n if kind == "+" else -n for n, kind in totals["total", "kind"].iter_rows())
     late = pl.read_parquet(story.folder / "late")
     assert standing + sum(late["points"]) == points
     assert late.height == (MINUTES - 3) * len(TEAMS) // 3

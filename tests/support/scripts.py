@@ -23,7 +23,7 @@ NUMBERS = {
 
 LARGE = {
     "integers": [2**63 - 1, -(2**63), 2**62, 1, -1, None],
-    "decimals": [Decimal("9" * 38), Decimal("-" + "9" * 38), Decimal(1), None],
+    "decimals": [Decimal("6E+37"), Decimal("-6E+37"), Decimal(1), None],
 }
 """Numbers whose sums their types may not hold."""
 

@@ -18,6 +18,7 @@ from polars import selectors
 
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
+from millstream.reference.aggregates import DECIMAL_REACH
 
 
 class Accumulator(ABC):
@@ -71,41 +72,51 @@ class Count(Accumulator):
 
 
 class Sum(Accumulator):
-    """The sum, and where it may not fit its type, what it is about: a sum in floats.
+    """The sum, and what tells whether its type can hold it.
 
-    Sums of integers and decimals are exact modulo 2⁶⁴ or 2¹²⁸, in whatever order they are made. One
-    that its type cannot hold is then far from what it is about, by more than floats are ever off.
+    Integers are exact modulo 2⁶⁴, in whatever order they are summed; a sum that BIGINT cannot hold
+    is far from what it is ``about``, in floats, by more than floats are ever off. Decimals must not
+    leave their 38 digits on the way either, for Polars has no place for more: their magnitudes have
+    a ``reach``, which only grows. Other numbers need neither, and these columns are of type Null.
     """
 
     def columns(self) -> Iterator[str]:
         yield f"{self.name}.sum"
         yield f"{self.name}.about"
+        yield f"{self.name}.reach"
 
     def of_element(self) -> Iterator[pl.Expr]:
+        total, about, reach = self.columns()
         # A zero of 64 bits makes all numbers as wide as their sum.
-        yield (pl.col(self.of or "") + pl.lit(0, pl.Int64)).alias(f"{self.name}.sum")
-        # It takes billions of smaller integers in one pane to make more than 64 bits of them.
+        yield (pl.col(self.of or "") + pl.lit(0, pl.Int64)).alias(total)
         of = selectors.by_name(self.of or "")
-        wide = of & (selectors.by_dtype(pl.Int64) | selectors.decimal())
-        yield wide.cast(pl.Float64).alias(f"{self.name}.about")
-        yield (of - wide).cast(pl.Null, strict=False).alias(f"{self.name}.about")
+        # It takes billions of smaller integers in one pane to make more than 64 bits of them.
+        whole, decimal = of & selectors.by_dtype(pl.Int64), of & selectors.decimal()
+        yield whole.cast(pl.Float64).alias(about)
+        yield _nothing(of - whole).alias(about)
+        yield decimal.to_physical().cast(pl.Float64).abs().alias(reach)
+        yield _nothing(of - decimal).alias(reach)
 
     def merged(self) -> Iterator[pl.Expr]:
-        return (pl.col(column).sum() for column in self.columns())
+        total, about, reach = (selectors.by_name(column) for column in self.columns())
+        # What was taken back reaches as far as what was given.
+        reached = (reach & selectors.float()).abs().sum()
+        yield (total - selectors.decimal()).sum()
+        yield (total & selectors.decimal()).filter(reached < DECIMAL_REACH).sum()
+        yield about.sum()
+        yield reached
+        yield (reach - selectors.float()).sum()
 
     def result(self) -> pl.Expr:
         return pl.col(f"{self.name}.sum").fill_null(0)
 
     def beyond(self, panes: pl.DataFrame) -> str | None:
-        total, about = (panes[column] for column in self.columns())
-        if about.dtype != pl.Float64:
-            return None
-        off = (total.cast(pl.Float64) - about).abs()
-        if total.dtype.is_integer():
+        total, about, reach = (panes[column] for column in self.columns())
+        if about.dtype == pl.Float64 and total.dtype.is_integer():
+            off = (total.cast(pl.Float64) - about).abs()
             return "BIGINT" if (off > 2.0**62).any() else None
-        if isinstance(total.dtype, pl.Decimal):
-            large = total.to_physical().abs() >= 10**38  # more than the type, less than the bits
-            return "DECIMAL" if ((off > 10.0 ** (38 - total.dtype.scale)) | large).any() else None
+        if reach.dtype == pl.Float64 and total.dtype.is_decimal():
+            return "DECIMAL" if (reach >= DECIMAL_REACH).any() else None
         return None
 
 
@@ -214,6 +225,11 @@ def with_one_zero(*columns: str) -> Iterator[pl.Expr]:
     floats = selectors.by_name(columns) & selectors.float()
     yield floats.replace(0.0, 0.0)
     yield selectors.by_name(columns) - floats
+
+
+def _nothing(columns: pl.Expr) -> pl.Expr:
+    """As many nulls, of the type that takes no space."""
+    return columns.is_null().cast(pl.Null, strict=False)
 
 
 def _extreme(column: str, greatest: bool, where: pl.Expr | None = None) -> Iterator[pl.Expr]:

@@ -57,6 +57,23 @@ class Grouping:
             state = self._firing.ask(state, due, output, order=2)
         return replace(state, output_watermark=self._output_watermark(state)), output
 
+    def final_panes(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """The one pane of each key of a window that fires at its end and expires with that.
+
+        The tables are prepared batches, all of the window; nothing of them is kept.
+        """
+        compiled = self.compiled
+        folded = [t if "new" in t.columns else compiled.folded(t) for t in tables]
+        panes = compiled.combined(pl.concat(folded, how="diagonal_relaxed"))
+        told = panes.with_columns(
+            index=pl.lit(0, pl.Int64),
+            timing=pl.lit("ON_TIME"),
+            first=pl.lit(True),
+            last=pl.lit(True),
+            timestamp=pl.col("end") - 1,
+        )
+        return compiled.results.of(told, None).with_columns(order=pl.lit(1))
+
     def _advance_watermark(self, state: State, watermark: int, output: Output) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
         expired = self.compiled.expired(state)

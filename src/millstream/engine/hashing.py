@@ -34,9 +34,16 @@ def hashed(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
 def _hash_of(values: pl.Series) -> _Numbers:
     if values.dtype == pl.Null:
         return np.zeros(len(values), np.uint64)
+    return np.where(values.is_not_null().to_numpy(), _mixed(_of_values(values)), np.uint64(0))
+
+
+def _of_values(values: pl.Series) -> _Numbers:
+    if isinstance(values.dtype, pl.Struct):
+        return _of_structs(values)
+    if isinstance(values.dtype, pl.List):
+        return _of_lists(values)
     numbers = _numbers(values)
-    hashes = _mixed(numbers) if numbers is not None else _of_texts(_texts(values))
-    return np.where(values.is_not_null().to_numpy(), hashes, np.uint64(0))
+    return _of_texts(values) if numbers is None else numbers
 
 
 def _numbers(values: pl.Series) -> _Numbers | None:
@@ -53,17 +60,32 @@ def _numbers(values: pl.Series) -> _Numbers | None:
     return None
 
 
-def _texts(values: pl.Series) -> pl.Series:
-    kind = values.dtype
-    if kind == pl.Binary or kind == pl.String:
-        return values
-    if kind.is_nested():
-        return values.to_frame("k").select(k=pl.struct("k").struct.json_encode())["k"]
-    return values.cast(pl.String)
+def _of_structs(values: pl.Series) -> _Numbers:
+    """A polynomial over the fields."""
+    totals = np.zeros(len(values), np.uint64)
+    for field in values.struct.fields:
+        totals = totals * _PRIME + _hash_of(values.struct.field(field))
+    return totals
+
+
+def _of_lists(values: pl.Series) -> _Numbers:
+    """A polynomial over the items, which begins with how many they are."""
+    lengths = values.list.len().fill_null(0).to_numpy()
+    totals = lengths.astype(np.uint64)
+    for place in range(int(lengths.max(initial=0))):
+        live = lengths > place
+        items = _hash_of(values.filter(live).list.get(place))
+        totals[live] = totals[live] * _PRIME + items
+    return totals
 
 
 def _of_texts(values: pl.Series) -> _Numbers:
-    """A polynomial over the words of eight bytes that each text is made of."""
+    """A polynomial over the words of eight bytes that each text is made of.
+
+    Decimals are texts, too: those of a column have all the same number of digits after the point.
+    """
+    if values.dtype not in (pl.Binary, pl.String):
+        values = values.cast(pl.String)
     array = values.fill_null(b"" if values.dtype == pl.Binary else "").rechunk().to_arrow()
     array = array.cast(pa.large_binary())
     _, ends, content = array.buffers()
@@ -79,7 +101,7 @@ def _of_texts(values: pl.Series) -> _Numbers:
         word = words[starts[live] + read].view("<u8")[:, 0]
         beyond = 8 * np.clip(8 - (lengths[live] - read), 0, 8).astype(np.uint64)
         totals[live] = totals[live] * _PRIME + (word & (_ONES >> beyond))
-    return _mixed(totals)
+    return totals
 
 
 def _mixed(numbers: _Numbers) -> _Numbers:

@@ -12,7 +12,7 @@ from millstream.engine.hashing import hashed
 from millstream.engine.shard import BUCKETS, Arrival
 from millstream.engine.tables import concatenated
 
-_MOST_ROWS = 250_000
+_MOST_ROWS = 500_000
 """How many rows may be held back in order to be combined, or go out in one table."""
 
 
@@ -23,37 +23,39 @@ class Scatter:
         self._compiled = grouping.compiled
         self._keys = list(keys)
         self._shards = shards
-        self._held: list[pl.DataFrame] = []
-        self._rows = 0
+        self._given: list[pl.DataFrame] = []
+        self._prepared: list[pl.DataFrame] = []
 
     def take(self, batch: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
-        """Prepares some rows; what has become many goes out."""
+        """Takes some rows; what has become many goes out."""
         if not batch.height:
             return
-        prepared = self._compiled.prepared(batch)
-        self._held.append(prepared)
-        self._rows += prepared.height
-        if self._rows >= _MOST_ROWS:
-            before = self._rows
-            self._combine()
-            # Where combining does not make fewer of many, holding back more of them would not help.
-            if not self._compiled.combines or self._rows > before // 2:
+        self._given.append(batch)
+        if _height(self._given) >= _MOST_ROWS:
+            fewer = self._prepare()
+            if not fewer or _height(self._prepared) >= _MOST_ROWS:
                 yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, Arrival]]:
         """What is left."""
-        self._combine()
-        held, self._held, self._rows = self._held, [], 0
-        for table in held:
+        self._prepare()
+        prepared, self._prepared = self._prepared, []
+        for table in prepared:
             yield from self._cut(table)
 
-    def _combine(self) -> None:
-        table = concatenated(*self._held)
+    def _prepare(self) -> bool:
+        """Prepares what was given; whether that made much fewer rows of it."""
+        given, self._given = self._given, []
+        table = concatenated(*given)
         if table is None:
-            return
-        if self._compiled.combines and len(self._held) > 1:
-            table = self._compiled.combined(table)
-        self._held, self._rows = [table], table.height
+            return False
+        made = self._compiled.prepared(table)
+        fewer = self._compiled.combines and made.height < table.height // 2
+        if fewer and self._prepared:
+            made = self._compiled.combined(pl.concat([*self._prepared, made]))
+            self._prepared = []
+        self._prepared.append(made)
+        return fewer
 
     def _cut(self, table: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
         numbers = hashed(table, self._keys)
@@ -71,3 +73,7 @@ class Scatter:
         parts = table.partition_by("shard", include_key=False, as_dict=True)
         for (shard,), part in parts.items():
             yield shard, Arrival(packed(part), part.height)
+
+
+def _height(tables: list[pl.DataFrame]) -> int:
+    return sum(table.height for table in tables)

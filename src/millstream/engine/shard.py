@@ -134,6 +134,11 @@ class Shard:
         for name in list(arrived):
             if self._can_wait(name, arrived[name], awake, watermark):
                 self._put_beside(name, arrived.pop(name))
+        for name in [
+            name for name in sorted(awake | arrived.keys()) if self._ends(name, watermark)
+        ]:
+            output.panes.append(self._final_panes(name, arrived.pop(name, [])))
+            awake.discard(name)
         touched = sorted(awake | arrived.keys())
         if touched:
             self._step_in(touched, arrived, watermark, now, output)
@@ -210,6 +215,26 @@ class Shard:
     def _earliest(self, arrival: Arrival) -> int | None:
         times = arrival.table()["time"]
         return times.filter(times >= self.clocks.watermark).min()  # type: ignore[return-value]
+
+    def _ends(self, name: str, watermark: int) -> bool:
+        """Whether all that a bucket will ever do is to let out one pane for each key, now.
+
+        So it is, if nothing could happen before the end of its window, and with that it expires.
+        """
+        compiled, bucket = self._compiled, self.clocks.buckets.get(name, Bucket())
+        if not compiled.appends or compiled.results.keeps_elements or bucket.tables:
+            return False
+        end, lateness = int(name.partition(":")[2]), compiled.windowing.allowed_lateness
+        on_time = compiled.windowing.timestamp == "end" and end > self.clocks.watermark
+        return on_time and end <= max(watermark - lateness, START_OF_TIME)
+
+    def _final_panes(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> pl.DataFrame:
+        tables = [a.table() if isinstance(a, Arrival) else a for a in arrivals]
+        self._read([name], tables)
+        bucket = self.clocks.buckets.pop(name, Bucket())
+        for i in range(len(bucket.parts)):
+            self._store.remove(f"{name}+{i}")
+        return self.grouping.final_panes(tables)
 
     def _step_in(
         self,

@@ -43,17 +43,21 @@ class Watermarks:
     def advance(self, now: int) -> int:
         """The watermark, which never goes back.
 
-        A channel that was idle, or is new, counts again once it has caught up. When all are idle,
-        all that any of them has told counts.
+        A channel that was idle, or is new, counts again once it has caught up. One that has ended
+        says nothing about the others. When all others are idle, all that any of them has told
+        counts.
         """
         if self.began is None:
             self.began = now
-        everyone = list(self._everyone())
-        awake = [c.watermark for c, idle in everyone if not _is_idle(c, idle, now)]
+        everyone = self._everyone()
+        going_on = [(c, idle) for c, idle in everyone if c.watermark < END_OF_TIME]
+        awake = [c.watermark for c, idle in going_on if not _is_idle(c, idle, now)]
         if awake:
             told = min((w for w in awake if w >= self.watermark), default=self.watermark)
+        elif going_on:
+            told = max(c.watermark for c, _ in going_on)
         else:
-            told = max((c.watermark for c, _ in everyone), default=START_OF_TIME)
+            told = END_OF_TIME if everyone else START_OF_TIME
         self.watermark = max(self.watermark, told)
         return self.watermark
 

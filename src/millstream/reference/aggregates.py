@@ -27,6 +27,10 @@ OF_NUMBERS = (
 )
 """The aggregates that compute with values, and so take nothing but numbers."""
 
+DECIMAL_REACH = 0.99e38
+"""What summands of a DECIMAL may come to, in units of their last digit: a little less than its 38
+digits, so that no sum of some of them leaves these, and rounding does no harm."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -82,8 +86,7 @@ def evaluate(aggregate: Aggregate, items: Sequence[Item]) -> Any:
     if isinstance(aggregate, described.Count):
         return sum(1 if item.kind == "+" else -1 for item in known)
     if isinstance(aggregate, described.Sum):
-        total = _total([i.value if i.kind == "+" else -i.value for i in known])
-        return _in_range(aggregate, total)
+        return _sum(aggregate, [i.value if i.kind == "+" else -i.value for i in known])
     present = sorted(
         (item for item in known if item.kind == "+"),
         key=lambda item: (item.time, ordering(item.value)),
@@ -103,17 +106,20 @@ def _check_numbers(values: list[Any]) -> None:
             raise TypeError(f"{value!r} is no number")
 
 
-def _in_range(aggregate: Aggregate, total: Any) -> Any:
+def _sum(aggregate: Aggregate, values: list[Any]) -> Any:
+    total = _total(values)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise beyond(aggregate, "BIGINT")
-    if isinstance(total, Decimal) and _digits(total) > 38:
-        raise beyond(aggregate, "DECIMAL")
+    if isinstance(total, Decimal):
+        digits = -min(0, *(_exponent(value) for value in values))
+        if _total([abs(value) for value in values]).scaleb(digits) >= DECIMAL_REACH:
+            raise beyond(aggregate, "DECIMAL")
     return total
 
 
-def _digits(number: Decimal) -> int:
-    exponent = number.as_tuple().exponent
-    return number.adjusted() + 1 + max(0, -exponent) if isinstance(exponent, int) else 0
+def _exponent(number: Decimal | int) -> int:
+    exponent = Decimal(number).as_tuple().exponent
+    return exponent if isinstance(exponent, int) else 0
 
 
 def beyond(aggregate: Aggregate, type: str) -> RunError:

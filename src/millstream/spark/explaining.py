@@ -45,7 +45,10 @@ def _sections(plan: Physical) -> Iterator[tuple[str, list[Row]]]:
         yield f"stage 0, from {_title(source)}", list(_turns(plan, plan.of(0, source)))
     for stage in range(1, plan.stages):
         yield "shuffle, by shard", []
-        yield f"stage {stage}", [*_kept(plan, stage), *_turns(plan, plan.of(stage))]
+        steps = plan.of(stage)
+        alone = all(instance.phase == 1 for instance in steps)  # where the panes are made
+        heading = f"stage {stage}{', in one call of Python for each shard' if alone else ''}"
+        yield heading, [*_kept(plan, stage), *_turns(plan, steps)]
     sinks = [("", _title(sink), _writes(sink)) for sink in plan.sinks]
     yield "sinks, all written in one pass by the last turn of Python", sinks
 

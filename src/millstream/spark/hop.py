@@ -32,6 +32,7 @@ from millstream.spark.sinks import Slice, Writer, writer_of
 from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
     SIGN,
+    SPLIT,
     TIME,
     from_arrow,
     from_python,
@@ -286,8 +287,9 @@ class Emit(Task):
         names = {column: pl.col(name) for name, column in port.columns.items()}
         hidden = {port.time: pl.col(TIME), port.sign: pl.col(SIGN), port.flag: pl.lit(True)}
         names |= {name: value for name, value in hidden.items() if name is not None}
-        table = rows.select(each.alias(name) for name, each in names.items())
         fields = run.hop.schema
+        names |= {SPLIT: pl.lit(run.split)} if SPLIT in fields.names else {}
+        table = rows.select(each.alias(name) for name, each in names.items())
         run.flush()
         for part in table.iter_slices(_MOST_ROWS):
             arrow = to_arrow(part, pa.schema([f for f in fields if f.name in names]))
@@ -347,6 +349,8 @@ class Hop:
     """All tasks, each before those that it gives rows to."""
     follows: list[Follow]
     refused: list[Refused]
+    untimed: dict[str, str]
+    """Columns of times, by step: what is null in one was rejected, and nobody wants to see it."""
     labels: list[int]
     schema: pa.Schema
     split: str | None = None
@@ -425,9 +429,11 @@ class Run:
         if self.hop.source is not None:
             self.count(self.hop.source, "read", batch.num_rows)
         if not self.hop.ports and not self.hop.follows and not self.hop.refused:
-            return
+            return  # there are but envelopes
         rows = from_arrow(batch)
         self._follow(rows)
+        for step, column in self.hop.untimed.items():
+            self.count(step, "rejected", rows[column].null_count())
         for refusal in self.hop.refused:
             told = [text.rsplit("\n", 1) for text in rows[refusal.column].drop_nulls()]
             bad = refused(refusal.step, [why for why, _ in told], [what for _, what in told])
@@ -444,7 +450,8 @@ class Run:
         for task in self.hop.tasks:
             task.end(self)
         for mark in self.hop.ends:
-            self._marks[mark, ""] = END_OF_TIME
+            for split in ["", *(split for known, split in self._marks if known == mark)]:
+                self._marks[mark, split] = END_OF_TIME
         for (mark, split), watermark in self._marks.items():
             for label in self.hop.labels:
                 self.send(Envelope(label, mark, "mark", split=split, value=watermark))

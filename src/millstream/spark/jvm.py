@@ -69,6 +69,7 @@ class Wide:
         self.ports = ports
         self.carried = carried
         self.rejected: dict[Instance, str] = {}
+        self.untimed: dict[Instance, str] = {}
         self.marks: dict[Instance, str] = {}
 
     def run(self, instance: Instance, whole: bool = False) -> None:
@@ -94,10 +95,10 @@ class Wide:
         ports = {i: self.ports[i] for i in instances}
         rejected = self.rejected
         names = [n for port in ports.values() for n in port.names()]
-        names += [*rejected.values(), *self.marks.values(), *self.carried]
+        names += [*rejected.values(), *self.untimed.values(), *self.marks.values(), *self.carried]
         rows = [port.here for port in ports.values()]
         wanted = [here for here in rows if here is not None]
-        if ports and len(wanted) == len(rows) and not self.marks:
+        if ports and len(wanted) == len(rows) and not self.marks and not self.untimed:
             wanted += [F.col(name).isNotNull() for name in rejected.values()]
             wanted += [F.col("kind").isNotNull()] if "kind" in self.carried else []
             self.frame = self.frame.filter(reduce(or_, wanted))
@@ -158,22 +159,21 @@ class Wide:
         column = port.columns[node.column]
         micros = _micros(col(column), schema[column].dataType)
         self._added(port, {time: micros})
-        why = F.when(col(column).isNull(), F.lit("it is null")).otherwise(
-            F.concat(col(column).cast("string"), F.lit(" is outside the years 1 to 9999"))
-        )
-        whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
-        refusal = F.concat(
-            F.lit(f"event time {node.column!r}: "), why, F.lit("\n"), F.to_json(whole, _JSON)
-        )
         none, made = col(time).isNull(), {}
         if port.here is not None:
             none = none & port.here
             made = {flag: port.here & col(time).isNotNull()}
-        self.frame = self.frame.withColumns({rejected: F.when(none, refusal), **made})
-        self.rejected[instance] = rejected
+        if port.here is None and not any(c.role == "rejected" for c in instance.consumers):
+            # Nobody reads what is rejected: rows without a time tell how many there are.
+            self.untimed[instance] = time
+        else:
+            refusal = _refusal(node.column, col(column), port)
+            self.rejected[instance] = rejected
+            made[rejected] = F.when(none, refusal)
+        self.frame = self.frame.withColumns(made) if made else self.frame
         if instance in self.followed:
             self.marks[instance] = self._mark(port, node, time)
-        return replace(port, time=time, flag=flag if made else None)
+        return replace(port, time=time, flag=flag if flag in made else None)
 
     def _mark(self, port: Port, node: EventTime, time: str) -> str:
         """The column that the watermark follows."""
@@ -193,6 +193,15 @@ class Wide:
         columns = prepared_columns(node)
         made = self._computed(port, columns)
         return replace(port, columns={**port.columns, **made} if whole else made)
+
+
+def _refusal(name: str, column: Column, port: Port) -> Column:
+    """Why a row has no event time, and in a new line the row."""
+    why = F.when(column.isNull(), F.lit("it is null")).otherwise(
+        F.concat(column.cast("string"), F.lit(" is outside the years 1 to 9999"))
+    )
+    whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
+    return F.concat(F.lit(f"event time {name!r}: "), why, F.lit("\n"), F.to_json(whole, _JSON))
 
 
 def prepared_columns(node: Grouping) -> dict[str, Expression]:

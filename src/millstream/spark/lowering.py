@@ -10,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BooleanType, ByteType, DataType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from millstream.model.errors import PlanError
 from millstream.plan.building import REJECTED
@@ -57,6 +65,7 @@ from millstream.spark.physical import (
 )
 from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
+from millstream.spark.tables import SPLIT
 from millstream.spark.wire import ENVELOPE, NAMES
 
 Shuffle = Callable[[DataFrame, Stage], DataFrame]
@@ -141,7 +150,7 @@ class _Lowering:
         columns = [col(name).alias(column) for name, column in names.items()]
         split = source.split if isinstance(source, SplitSource) else None
         if split is not None:
-            columns.append(col(split).cast("string").alias("__millstream_split"))
+            columns.append(col(split).cast("string").alias(SPLIT))
         wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
         (origin,) = [i for i in self.plan.of(0, source) if i.node is source]
         wide.ports[origin] = Port(names)
@@ -156,7 +165,7 @@ class _Lowering:
         turns = max((i.phase for i in mine), default=1) | 1  # Python's, even if there is no step
         split = isinstance(source, SplitSource) and source.split is not None
         if split:
-            wide.carried = [*wide.carried, "__millstream_split"]
+            wide.carried = [*wide.carried, SPLIT]
         for phase in range(turns + 1):
             group = [i for i in mine if i.phase == phase]
             if phase % 2 == 0:
@@ -171,7 +180,8 @@ class _Lowering:
             hop = self._hop(wide, group, source, last=last and phase == turns)
             if phase == turns:
                 return wide.frame, hop
-            wide = self._handed_on(wide, group, hop, split)
+            later = any(i in self.plan.followed and i.phase > phase for i in mine)
+            wide = self._handed_on(wide, group, hop, split and later)
         raise AssertionError("a stage ends in Python")
 
     def _handed_on(self, wide: Wide, group: list[Instance], hop: Hop, split: bool) -> Wide:
@@ -194,9 +204,15 @@ class _Lowering:
                 StructField(str(port.flag), BooleanType()),
             ]
             ports[instance] = Port(port.columns, port.flag, port.time, port.sign)
+        carried = list(NAMES)
+        if split:
+            hop.by_split = True  # each row that is made is of the split of its input
+            fields.append(StructField(SPLIT, StringType()))
+            carried.append(SPLIT)
         schema = StructType(fields)
         hop.schema = arrow_of(schema)
-        return Wide(wide.frame.mapInArrow(Packed(hop), schema), ports, list(NAMES))
+        made = wide.frame.mapInArrow(Packed(hop), schema)
+        return Wide(made, ports, carried, self.plan.followed)
 
     # What Python does in a turn.
 
@@ -235,10 +251,11 @@ class _Lowering:
             )
             for i, column in wide.rejected.items()
         ]
-        wide.marks, wide.rejected = {}, {}
+        untimed = {i.node.name: column for i, column in wide.untimed.items()}
+        wide.marks, wide.rejected, wide.untimed = {}, {}, {}
         first = source is not None and not any(i.phase > 1 for i in group)
         marks = {i.mark for i in self.plan.instances if i.role == "scatter" and i.source is source}
-        bounded = source is not None and source.bounded and self.ending and first
+        bounded = source is not None and source.bounded and self.ending
         return Hop(
             ports=ports,
             envelopes=envelopes,
@@ -250,9 +267,10 @@ class _Lowering:
             tasks=_in_order(made),
             follows=follows,
             refused=refusals,
+            untimed=untimed,
             labels=self.labels,
             schema=arrow_of(self.envelope),
-            split="__millstream_split" if "__millstream_split" in wide.carried else None,
+            split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first else None,
             by_split=any(isinstance(t, Time) and t.mark for t in made),

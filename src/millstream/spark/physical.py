@@ -255,8 +255,9 @@ def column_of(expression: Expression, input: Node) -> str | None:
     """The column that the expression is, if it is one."""
     if expression.column is not None:
         return None
-    names = {name: name for name in input.schema.names}
-    names |= {quoted(name): name for name in input.schema.names}
+    names = {quoted(name): name for name in input.schema.names}
+    # A keyword is in backquotes, though it would do without them where types are told.
+    names |= {"`" + name.replace("`", "``") + "`": name for name in input.schema.names}
     return names.get(expression.text)
 
 

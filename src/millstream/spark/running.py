@@ -150,7 +150,8 @@ class StreamingJob:
 
         def wait() -> None:
             try:
-                done.set_result(self.query.processAllAvailable())
+                self.query.processAllAvailable()
+                done.set_result(None)
             except BaseException as error:
                 done.set_exception(error)
 

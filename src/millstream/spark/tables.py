@@ -17,6 +17,8 @@ TIME = "__millstream_time"
 """The event time in microseconds, null before a step has told it."""
 SIGN = "__millstream_sign"
 """1, or -1 for a retraction."""
+SPLIT = "__millstream_split"
+"""The split that a row is of, for as long as a step is still to tell its event time."""
 
 
 def with_time(

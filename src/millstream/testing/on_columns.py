@@ -9,7 +9,7 @@ import polars as pl
 
 from millstream.engine.grouping import Grouping
 from millstream.engine.tables import Aggregated, Output, State
-from millstream.model.aggregates import Count, Top
+from millstream.model.aggregates import Count
 from millstream.model.errors import RunError
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
@@ -32,8 +32,8 @@ class ColumnarGroups:
     ) -> None:
         self.late: list[Late] = []
         self._aggregated = [
-            Aggregated(f"result{i}", a, f"of{i}", f"by{i}" if isinstance(a, Top) else None)
-            for i, a in enumerate(column.aggregate for column in columns)
+            Aggregated(f"result{i}", column.aggregate, f"of{i}", f"by{i}")
+            for i, column in enumerate(columns)
         ]
         self._inputs = [
             (column, UntypedColumn(f"of{i}"), UntypedColumn(f"by{i}"))
@@ -125,8 +125,6 @@ def _columns_of(
         made = of.of(values)
         if isinstance(column.aggregate, OF_NUMBERS) and not _is_number(made.dtype):
             raise MisfitError(f"{values[0]!r} is no number")
-        if not isinstance(column.aggregate, Top):
-            return [made]
         return [made, by.of([column.by(element.value) for element in elements])]
     except MisfitError as error:
         summarise([column], elements)  # what the reference refuses as well, it tells itself

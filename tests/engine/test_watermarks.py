@@ -1,0 +1,154 @@
+"""How far time has come for a grouping: what its inputs have told, and who is silent."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millstream.engine.watermarks import Watermarks
+from millstream.model.instants import END_OF_TIME, START_OF_TIME
+
+LATEST = END_OF_TIME
+
+
+def heard(told, idles=None, now=0):
+    """Channels as ``{"origin/split": watermark}``."""
+    watermarks = Watermarks({name.split("/")[0]: None for name in told} if idles is None else idles)
+    for name, watermark in told.items():
+        watermarks.hear(*name.split("/"), watermark, now)
+    return watermarks
+
+
+def test_the_watermark_is_the_least_of_all_splits():
+    assert heard({"a/0": 30, "a/1": 10, "b/0": 20}).advance(0) == 10
+
+
+def test_an_origin_that_was_never_heard_of_holds_it_at_the_start_of_time():
+    watermarks = heard({"a/0": 30}, idles={"a": None, "b": None})
+    assert watermarks.advance(0) == START_OF_TIME
+    watermarks.hear("b", "0", 25, 1)
+    assert watermarks.advance(1) == 25
+
+
+def test_an_origin_that_was_never_heard_of_is_idle_when_it_has_been_silent_from_the_beginning():
+    watermarks = heard({"a/0": 30}, idles={"a": None, "b": 10}, now=100)
+    assert watermarks.advance(100) == START_OF_TIME
+    assert watermarks.next_idle(100) == 110
+    assert watermarks.advance(109) == START_OF_TIME
+    assert watermarks.advance(110) == 30
+
+
+def test_a_split_never_takes_back_what_it_has_told():
+    watermarks = heard({"a/0": 30})
+    watermarks.hear("a", "0", 20, 1)
+    assert watermarks.advance(1) == 30
+
+
+def test_a_silent_split_steps_aside_when_it_is_idle_and_not_before():
+    watermarks = heard({"a/0": 10, "a/1": 50}, idles={"a": 60}, now=0)
+    watermarks.hear("a", "1", 55, 59)
+    assert watermarks.advance(59) == 10
+    assert watermarks.next_idle(59) == 60
+    assert watermarks.advance(60) == 55
+    assert watermarks.next_idle(60) == 119
+
+
+def test_a_split_that_wakes_up_behind_the_others_does_not_take_time_back_and_holds_none_up():
+    watermarks = heard({"a/0": 10, "a/1": 55}, idles={"a": 60}, now=0)
+    watermarks.hear("a", "1", 55, 30)
+    assert watermarks.advance(60) == 55
+    watermarks.hear("a", "0", 20, 61)
+    watermarks.hear("a", "1", 70, 61)
+    assert watermarks.advance(61) == 70, "what is behind anyway is not waited for"
+    watermarks.hear("a", "0", 80, 62)
+    watermarks.hear("a", "1", 90, 62)
+    assert watermarks.advance(62) == 80, "it has caught up, and counts again"
+
+
+def test_a_new_split_that_is_behind_is_waited_for_once_it_has_caught_up():
+    watermarks = heard({"a/0": 50})
+    assert watermarks.advance(0) == 50
+    watermarks.hear("a", "1", 10, 1)
+    watermarks.hear("a", "0", 60, 1)
+    assert watermarks.advance(1) == 60
+    watermarks.hear("a", "1", 65, 2)
+    watermarks.hear("a", "0", 90, 2)
+    assert watermarks.advance(2) == 65
+
+
+def test_when_all_are_idle_what_the_foremost_has_told_counts():
+    watermarks = heard({"a/0": 10, "a/1": 50}, idles={"a": 5}, now=0)
+    assert watermarks.advance(4) == 10
+    assert watermarks.advance(5) == 50
+    assert watermarks.next_idle(5) is None
+
+
+def test_time_ends_when_all_inputs_have_ended():
+    watermarks = heard({"a/0": LATEST, "b/0": 7})
+    assert watermarks.advance(0) == 7
+    watermarks.hear("b", "0", LATEST, 1)
+    assert watermarks.advance(1) == LATEST
+
+
+def test_an_input_that_has_ended_does_not_end_those_that_are_only_idle():
+    """Rows that were given united with a stream that pauses: its next row must not be late."""
+    watermarks = heard({"rows/": LATEST, "stream/0": 20}, idles={"rows": None, "stream": 5})
+    assert watermarks.advance(0) == 20
+    assert watermarks.advance(1000) == 20
+    watermarks.hear("stream", "0", 30, 1001)
+    assert watermarks.advance(1001) == 30
+    assert watermarks.next_idle(1001) == 1006
+
+
+def test_an_input_that_has_ended_does_not_end_one_that_has_not_begun():
+    watermarks = heard({"rows/": LATEST}, idles={"rows": None, "stream": 5})
+    assert watermarks.advance(0) == watermarks.advance(1000) == START_OF_TIME
+
+
+def test_a_grouping_without_origins_stays_at_the_start_of_time():
+    watermarks = Watermarks({})
+    assert watermarks.advance(5) == START_OF_TIME
+    assert watermarks.next_idle(5) is None
+
+
+def test_what_is_kept_is_found_again_and_what_an_origin_of_another_program_told_is_not():
+    watermarks = heard({"a/0": 10, "a/é": 50, "b/": LATEST}, idles={"a": 60, "b": None}, now=3)
+    watermarks.advance(3)
+    kept = json.loads(json.dumps(watermarks.to_json()))
+    assert Watermarks.from_json(watermarks.idles, kept) == watermarks
+    assert set(Watermarks.from_json({"a": 60}, kept).channels) == {"a"}
+    assert Watermarks.from_json({"a": 60}, {}) == Watermarks({"a": 60})
+
+
+TELLING = st.tuples(
+    st.sampled_from([("a", "0"), ("a", "1"), ("b", "")]),
+    st.integers(0, 40) | st.just(LATEST),
+    st.integers(0, 20),
+)
+
+
+@given(st.sampled_from([None, 5]), st.lists(TELLING, max_size=12), st.booleans())
+def test_time_never_goes_back_and_never_passes_those_that_are_awake(idle, script, kept):
+    watermarks, now, before = Watermarks({"a": idle, "b": idle}), 0, START_OF_TIME
+    for (origin, split), watermark, pause in script:
+        now += pause
+        watermarks.hear(origin, split, watermark, now)
+        reached = watermarks.advance(now)
+        assert reached >= before
+        everyone = [c for splits in watermarks.channels.values() for c in splits.values()]
+        awake = [c for c in everyone if idle is None or now - c.heard < idle]
+        # Whoever is behind already cannot be passed any more.
+        assert all(reached <= c.watermark for c in awake if c.watermark >= before)
+        before = reached
+        if kept:
+            watermarks = Watermarks.from_json(watermarks.idles, watermarks.to_json())
+
+
+@given(st.permutations([("a", "0", 3), ("a", "1", 1), ("b", "", 2), ("a", "0", 2), ("b", "", 9)]))
+def test_the_order_in_which_channels_tell_within_a_batch_does_not_matter(script):
+    watermarks = Watermarks({"a": 5, "b": None})
+    for origin, split, watermark in script:
+        watermarks.hear(origin, split, watermark, 7)
+    assert watermarks.advance(7) == 1

@@ -1,0 +1,147 @@
+"""The examples run as a user runs them, and print what plain Python computes as well."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ENVIRONMENT = {**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+
+
+def started(folder: Path, name: str, *arguments: str) -> subprocess.Popen[str]:
+    """An example that runs in some folder, in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-u", str(EXAMPLES / f"{name}.py"), *arguments],
+        cwd=folder, env=ENVIRONMENT, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+
+
+def printed(folder: Path, name: str, *arguments: str) -> list[str]:
+    """The lines that an example prints; it says nothing else, and leaves no file behind."""
+    process = started(folder, name, *arguments)
+    output, errors = process.communicate(timeout=600)
+    assert (process.returncode, errors) == (0, "")
+    return [line.strip() for line in output.splitlines()]
+
+
+def module(name: str) -> ModuleType:
+    """The example as a module, for the data that it makes."""
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made  # where dataclasses look for it
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_word_count_counts_the_words_of_its_files(tmp_path):
+    module("word_count").write_books(tmp_path)
+    text = " ".join(file.read_text() for file in tmp_path.iterdir()).lower()
+    counts = Counter("".join(c if c.isalpha() else " " for c in text).split())
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    lines = printed(tmp_path, "word_count")
+    shown = [line.split()[:2] for line in lines[2:12]]
+    assert shown == [[word, f"{n:,}"] for word, n in ranked[:10]]
+    assert lines[12] == f"{counts.total():,} words, {len(counts)} of them different."
+
+
+def test_sessions_finds_the_visits_of_each_user(tmp_path):
+    example = module("sessions")
+    gap = timedelta(minutes=30)
+    clicks, late, newest = defaultdict(list), [], datetime.min
+    for file in example.ARRIVALS:
+        watermark = newest - gap if newest > datetime.min else newest
+        for user, page, text in file:
+            at = datetime.strptime(text, "%H:%M")
+            newest = max(newest, at)
+            if at + gap <= watermark:
+                late.append((user, text))
+            else:
+                clicks[user].append((at, page))
+    visits = []
+    for user in sorted(clicks):
+        for at, page in sorted(clicks[user]):
+            if visits and visits[-1][0] == user and at < visits[-1][2]:
+                visits[-1][2] = at + gap
+                visits[-1][3].append(page)
+            else:
+                visits.append([user, at, at + gap, [page]])
+
+    lines = printed(tmp_path, "sessions")
+    table = lines[lines.index("The visits") + 2 :]
+    assert [re.split(r" {2,}", line) for line in table] == [
+        [user, f"{start:%H:%M}", f"{end:%H:%M}", ", ".join(pages)]
+        for user, start, end, pages in visits
+    ]
+    assert [line for line in lines if line.startswith("!")] == [
+        f"! {user} at {at} is late" for user, at in late
+    ]
+    # The third file joins two sessions: both are taken back, by a job that was resumed in between.
+    third = lines[lines.index("file 3") + 1 : lines.index("file 4")]
+    assert [change.split()[:3] for change in third] == [
+        ["-", "ann", "10:00"],
+        ["-", "ann", "10:55"],
+        ["+", "ann", "10:00"],
+    ]
+
+
+def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
+    example = module("hashtags")
+    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    expected = defaultdict(list)
+    for number, (time, weights) in enumerate(example.TRENDS.items()):
+        file = tmp_path / f"{number}.json"
+        example.add_file(file, time, weights)
+        for post in map(json.loads, file.read_text().splitlines()):
+            used[post["at"][:13]].update(w[1:] for w in post["text"].split() if w[0] == "#")
+        for prefix in example.TYPED:
+            hour = max(h for h in used if any(tag.startswith(prefix) for tag in used[h]))
+            mine = [(-n, tag) for tag, n in used[hour].items() if tag.startswith(prefix)]
+            expected[f"#{prefix}…"].append([f"{tag} {-n}" for n, tag in sorted(mine)[:3]])
+
+    lines = printed(tmp_path, "hashtags")
+    shown: dict[str, list[list[str]]] = {}
+    for line in lines[2:]:
+        cells = re.split(r" {2,}", line)
+        if line.startswith("#"):
+            columns = shown[cells.pop(0)] = [[] for _ in example.TRENDS]
+        for column, cell in zip(columns, cells, strict=False):
+            column += [cell] if cell else []
+    assert shown == expected
+
+
+def test_team_scores_adds_up_the_scores_and_draws_them(tmp_path):
+    lines = printed(tmp_path, "team_scores", "--quick")
+    assert "Together 51; the ten scores make 51." in lines
+    assert (tmp_path / "demo.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
+def test_an_example_tells_what_it_does(file, tmp_path):
+    told = " ".join(printed(tmp_path, file.stem, "--help"))
+    assert " ".join(str(module(file.stem).__doc__).split()) in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_ends_an_example_quietly(tmp_path):
+    process = started(tmp_path, "sessions")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "file 1"  # the job runs
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=600)
+    assert (process.returncode, errors) == (130, "")
