@@ -43,7 +43,7 @@ def arguments() -> argparse.Namespace:
         type=_chosen,
         default=list(MEASUREMENTS),
         metavar="NAMES",
-        help=f"some of: {names}",
+        help=names,
     )
     parser.add_argument(
         "--against",

@@ -46,11 +46,13 @@ def windowed(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
     return _kept(cache, f"windowed-{keys}-{rows}-{batches}", tables)
 
 
-def loading(cache: Path, keys: int, rows: int) -> list[Batch]:
-    """Batches that bring each key once."""
+def loading(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
+    """Batches that bring each key once, or, where there are more rows than keys, in turn."""
     order = _random(11, keys).permutation(keys)
-    tables = (_events(order[at : at + rows], n, 1, n) for n, at in enumerate(range(0, keys, rows)))
-    return _kept(cache, f"loading-{keys}-{rows}", tables)
+    tables = (
+        _events(order[np.arange(n * rows, (n + 1) * rows) % keys], n, 1, n) for n in range(batches)
+    )
+    return _kept(cache, f"loading-{keys}-{rows}-{batches}", tables)
 
 
 def touching(cache: Path, keys: int, touched: int, batches: int) -> list[Batch]:

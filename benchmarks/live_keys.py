@@ -47,10 +47,9 @@ class LiveKeys:
     memory: Target
 
     def steps(self, sizes: Sizes, engines: int) -> int:
-        loads = -(-sizes.live_keys // sizes.rows) + -(-sizes.fewer_live_keys // sizes.rows)
-        touches = 2 * (sizes.warm_up + sizes.touches)
+        batches = sizes.loads + sizes.warm_up + sizes.touches
         closes = 2
-        return len(ENGINES) * (loads + touches + closes) + closes
+        return len(ENGINES) * (2 * batches + closes) + closes
 
     def run(self, bench: Bench) -> list[Result]:
         sizes = bench.sizes
@@ -96,7 +95,8 @@ class LiveKeys:
         return Found(*touches, loading, peak)
 
     def _load(self, bench: Bench, keys: int) -> list[Batch]:
-        return inputs.loading(bench.cache, keys, bench.sizes.rows)
+        """As many batches and rows for fewer keys: both are to be as warm."""
+        return inputs.loading(bench.cache, keys, bench.sizes.rows, bench.sizes.loads)
 
     def _touches(
         self, bench: Bench, many: Contender, fewer: Contender

@@ -27,6 +27,11 @@ class Sizes:
     """Starts of which the first batch is measured."""
 
     @property
+    def loads(self) -> int:
+        """Batches that bring the live keys."""
+        return self.live_keys // self.rows
+
+    @property
     def batches(self) -> int:
         """All batches of a contender."""
         return self.warm_up + self.steady

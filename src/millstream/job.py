@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
+from millstream.interrupts import interruptible, interrupts_later, on_interrupt
 from millstream.model.errors import MillstreamError, PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
@@ -102,8 +103,6 @@ class Job:
     def process_all(self) -> Job:
         """Waits until all that the sources have now is processed: for tests and notebooks."""
         if self._stream is not None:
-            from millstream.live import on_interrupt
-
             # Ctrl-C ends the waiting, and leaves the batch under way alone.
             with on_interrupt(signal.default_int_handler):
                 self._stream.process_all()
@@ -196,7 +195,8 @@ def _run_on_spark(
 
     plan = physical(sinks)
     streaming = _is_streaming(plan.sources, mode, checkpoint)
-    session = checked_session(spark or local_session(name), streaming)
+    with interrupts_later():
+        session = checked_session(spark or local_session(name), streaming)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     labels = labels_of(2 * partitions, partitions)
     tracker = Tracker()
@@ -204,7 +204,7 @@ def _run_on_spark(
         ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
         job = Job(name, sinks, tracker, ledger.rows)
         try:
-            run_batch(plan, session, ledger, labels)
+            interruptible(lambda: run_batch(plan, session, ledger, labels))
         except BaseException:
             tracker.state("failed")
             raise
@@ -213,10 +213,16 @@ def _run_on_spark(
     folder = opened(name, checkpoint, plan, labels)
     ledger = Ledger(folder.run, plan.sinks, tracker)
     job = Job(name, sinks, tracker, ledger.rows)
-    job._stream = StreamingJob(name, plan, session, ledger, folder, every)
-    _running.add(job)
-    if all(source.bounded for source in plan.sources):
-        job._ended(job._stream)
+    try:
+        with interrupts_later():
+            job._stream = StreamingJob(name, plan, session, ledger, folder, every)
+            _running.add(job)
+        if all(source.bounded for source in plan.sources):
+            with on_interrupt(signal.default_int_handler):
+                job._ended(job._stream)
+    except KeyboardInterrupt:
+        job.stop()
+        raise
     return job
 
 

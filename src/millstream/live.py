@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,6 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from millstream.interrupts import on_interrupt
 from millstream.progress import (
     Progress,
     State,
@@ -99,25 +98,6 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 
     with on_interrupt(pressed):
         yield lambda: presses > 0
-
-
-@contextmanager
-def on_interrupt(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Calls the handler at Ctrl-C.
-
-    The one that Spark leaves behind cancels the batch under way, so it may not hear of it. Only
-    the main thread can set handlers, and only it hears of Ctrl-C.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    deaf = before is signal.SIG_IGN  # as a shell starts what runs in the background
-    if deaf or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
 
 
 def summary(progress: Progress) -> str:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_agreement import AGGREGATES, late, seen
 
 import millstream as ms
+from agreement import AGGREGATES, late, seen
 from millstream.engine import shard as shard_module
 from millstream.engine.scatter import Scatter
 from millstream.engine.shard import Shard, sharded

@@ -21,7 +21,7 @@ def assert_same_rows(job, expected):
         for name in names
         if bag(job.rows(name)) != bag(expected.rows(name))
     }
-    assert not different
+    assert not different, different
 
 
 def _difference(got, wanted):

@@ -2,7 +2,7 @@
 
 MillstreamError
 ├── PlanError     MS1xx  a program that cannot work, refused before it runs (a ValueError)
-├── RunError      MS2xx  a record or a function that failed while running
+├── RunError      MS2xx  a failure while running: of a record, a function, Spark, a sink
 └── TestingError  MS3xx  a test script that cannot be read or that did not hold
 """
 

@@ -21,7 +21,7 @@ from millstream.model.aggregates import (
     Top,
 )
 from millstream.plan.nodes import AggregateInputs
-from millstream.plan.schema import Schema, quoted
+from millstream.plan.schema import Schema
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 NUMBERS = (*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL")
@@ -60,7 +60,11 @@ def struct_type(schema: Schema) -> str | None:
     """The type of a whole row; None where one of its columns has none."""
     if any(field.type is None for field in schema):
         return None
-    return f"STRUCT<{', '.join(f'{quoted(f.name)}: {f.type}' for f in schema)}>"
+    # sqlglot costs most of an import of millstream: only programs with rows in rows pay it.
+    from millstream.plan.ddl import identifier
+
+    fields = (f"{identifier(f.name).sql('spark')}: {f.type}" for f in schema)
+    return f"STRUCT<{', '.join(fields)}>"
 
 
 def _sum_type(of: str) -> str:

@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from millstream.model.errors import PlanError
-from millstream.plan.ddl import read_ddl, read_type
-from millstream.plan.schema import quoted
+from millstream.plan.ddl import identifier, read_ddl, read_type
 
 _SCALARS: dict[Any, str] = {
     int: "BIGINT",
@@ -66,7 +65,8 @@ def python_type(hint: Any) -> str:
     if hint in _SCALARS:
         return _SCALARS[hint]
     if is_record(hint):
-        inner = (f"{quoted(n)}: {python_type(h)}" for n, h in _hints(hint).items())
+        hints = _hints(hint).items()
+        inner = (f"{identifier(n).sql('spark')}: {python_type(h)}" for n, h in hints)
         return read_type(f"STRUCT<{', '.join(inner)}>")
     return _generic(hint)
 

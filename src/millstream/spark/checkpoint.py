@@ -12,14 +12,14 @@ from typing import Any
 
 from pyarrow import fs
 
-from millstream.model.errors import PlanError
+from millstream.engine.blobs import VERSION
+from millstream.model.errors import RunError
 from millstream.plan.details import aligned, details
 from millstream.plan.names import kind_of
 from millstream.plan.nodes import Grouping
 from millstream.spark.folders import Folder
 from millstream.spark.physical import Physical
 
-VERSION = 1
 _PLAN = "plan.json"
 
 
@@ -87,7 +87,7 @@ def _types(grouping: Grouping) -> list[str]:
 
 def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
     if told["version"] != VERSION:
-        raise PlanError(
+        raise RunError(
             "MS207",
             f"the checkpoint {path!r} is of format {told['version']}, where {VERSION} is known",
             fix="resume it with the Millstream that wrote it, or name another checkpoint",
@@ -96,7 +96,7 @@ def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
     if before == now:
         return
     change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))
-    raise PlanError(
+    raise RunError(
         "MS207",
         f"the state in {path!r} is of another program than job {name!r}:\n"
         + "\n".join(f"    {line}" for line in change),

@@ -7,7 +7,7 @@ stand beside the old ones: so branches share what they have in common, and no ro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
@@ -125,28 +125,27 @@ class Wide:
         return named
 
     def _added(self, port: Port, columns: Mapping[str, Column]) -> None:
-        both, before = self._under_own_names(port)
         made = [_where(port, each).alias(name) for name, each in columns.items()]
-        self.frame = both.select(*before, *made)
+        self._with_own_names(port, lambda frame: frame.select("*", *made))
 
-    def _under_own_names(self, port: Port) -> tuple[DataFrame, list[Column]]:
-        """The frame with the port's columns under their own names, as expressions know them.
+    def _with_own_names(self, port: Port, run: Callable[[DataFrame], DataFrame]) -> None:
+        """Runs something where the port's columns have their own names, as expressions know them.
 
-        What stands under such a name already, like an envelope's ``kind``, steps aside meanwhile:
-        the columns that come along bring all back to where it was.
+        What stands under such a name already, like an envelope's ``kind``, steps aside meanwhile.
+        The many other columns are not named: each name is a call into Java.
         """
         taken = {name.lower() for name in port.columns}
-        aside = {n: self._new() if n.lower() in taken else n for n in self.frame.columns}
+        aside = {n: self._new() for n in self.frame.columns if n.lower() in taken}
         own = [col(column).alias(name) for name, column in port.columns.items()]
-        both = self.frame.select(*(col(n).alias(a) for n, a in aside.items()), *own)
-        return both, [col(a).alias(n) for n, a in aside.items()]
+        frame = run(self.frame.withColumnsRenamed(aside).select("*", *own))
+        back = {other: name for name, other in aside.items()}
+        self.frame = frame.drop(*port.columns).withColumnsRenamed(back)
 
     def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
         alone = len(self.ports) == 1 and not self.carried and not self.marks
         branches = instance.input is not None and len(instance.input.consumers) > 1
         if alone and not branches and port.here is None and not self.rejected:
-            both, before = self._under_own_names(port)
-            self.frame = both.filter(_column(node.condition)).select(*before)
+            self._with_own_names(port, lambda frame: frame.filter(_column(node.condition)))
             return port
         flag = self._new()
         self._added(port, {flag: _column(node.condition)})

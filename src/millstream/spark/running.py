@@ -6,7 +6,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from millstream.interrupts import interruptible
 from millstream.plan.nodes import Sink
 from millstream.progress import BatchReport, Tracker
 from millstream.spark.checkpoint import Checkpoint
@@ -146,19 +146,8 @@ class StreamingJob:
 
     def process_all(self) -> None:
         """Waits until all that the sources have now is processed."""
-        done: Future[None] = Future()
-
-        def wait() -> None:
-            try:
-                self.query.processAllAvailable()
-                done.set_result(None)
-            except BaseException as error:
-                done.set_exception(error)
-
-        # In a thread of its own: Ctrl-C in a call into Java leaves that in disorder, and loudly.
-        threading.Thread(target=wait, daemon=True).start()
         with explained():
-            done.result()
+            interruptible(self.query.processAllAvailable)
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():

@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from millstream.model.errors import PlanError
+from millstream.model.errors import RunError
 from millstream.spark.java import checked_java
 from millstream.spark.noise import LOGGING, less_noise
 
@@ -39,7 +39,7 @@ def checked_session(spark: SparkSession, streaming: bool) -> SparkSession:
         return spark
     settings = "; ".join(f'spark.conf.set("{key}", "{_NEEDED[key]}")' for key in wrong)
     reasons = ", and ".join(_BECAUSE[key] for key in wrong)
-    raise PlanError(
+    raise RunError(
         "MS206",
         f"the Spark session is not set up for this job: {reasons}",
         fix=f"before run(): {settings}",

@@ -89,9 +89,7 @@ class SparkGroups(ColumnarGroups):
             given = batch.rename({n: e for n, e in self._names.items() if n in batch.columns})
             for shard, arrival in [*scatter.take(given), *scatter.rest()]:
                 start, end = arrival.window or (None, None)
-                envelopes.append(
-                    Envelope(shard, "grouping", "arrival", start, end, arrival.rows)
-                )
+                envelopes.append(Envelope(shard, "grouping", "arrival", start, end, arrival.rows))
                 envelopes[-1].payload = arrival.blob
         (table,) = batches_of(envelopes)
         number = next(self._numbers)
