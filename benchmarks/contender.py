@@ -139,7 +139,10 @@ class Contender:
         if line:
             told: dict[str, Any] = json.loads(line)
             return told
-        what = "ended" if in_time else f"gave no answer for {MOST_SECONDS} s"
+        if in_time:
+            what = f"ended with code {self._process.wait()}"  # of a signal: less than zero
+        else:
+            what = f"gave no answer for {MOST_SECONDS} s"
         raise ContenderError(f"{self.title} {what}; the last it said:\n{self._last_words()}")
 
     def _last_words(self) -> str:

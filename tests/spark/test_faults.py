@@ -20,6 +20,7 @@ from pyspark import cloudpickle
 import millstream as ms
 import mortal
 from families import Family
+from millstream.model.watermarks import WatermarkPolicy
 from millstream.reference.interpreter import Interpreter
 from millstream.spark.checkpoint import opened
 from millstream.spark.folders import Folder
@@ -277,3 +278,37 @@ def test_a_job_that_is_killed_while_it_copies_its_rows_copies_them_again(tmp_pat
     numbers = ms.from_rows([(1,), (2,)], schema="n int", name="numbers")
     job = numbers.collect().run("job", checkpoint=tmp_path, spark=spark)
     assert job.rows() == [{"n": 1}, {"n": 2}]
+
+
+def resumed(folder: Path, watermark: WatermarkPolicy, **source: Any) -> None:
+    """Opens the checkpoint of a count with this policy and source."""
+    columns = "host string, at timestamp"
+    rows = ms.read_files(
+        "/in", schema=columns, event_time="at", watermark=watermark, name="rows", **source
+    )
+    counts = rows.window(ms.fixed("1m")).aggregate(n=ms.count())
+    opened("job", str(folder), physical(counts.collect().sinks), [0, 1])
+
+
+def test_a_policy_may_guess_otherwise_when_the_job_is_resumed(tmp_path):
+    resumed(tmp_path, ms.bounded("5s", idle="1m"))
+    resumed(tmp_path, ms.bounded("9s", idle="2m"))
+    resumed(tmp_path, ms.ascending(idle="2m"))
+
+
+@pytest.mark.parametrize(
+    ("watermark", "source", "says"),
+    [
+        # Spark would only say that it cannot change timeMode, once the first batch has begun.
+        (ms.bounded("5s", idle="1m"), {}, "+by the clock: triggers, or splits that are idle"),
+        # What the one split had told would hold the watermark for ever.
+        (ms.bounded("5s"), {"split": "host"}, "+files 'rows', split by host"),
+        # All rows would be read again, from another folder.
+        (ms.bounded("5s"), {"bounded": True}, "+files 'rows', which ends"),
+    ],
+)
+def test_a_source_that_the_state_does_not_know_is_refused(tmp_path, watermark, source, says):
+    resumed(tmp_path, ms.bounded("5s"))
+    with pytest.raises(ms.MillstreamError, match="MS207") as caught:
+        resumed(tmp_path, watermark, **source)
+    assert says in [line.strip() for line in caught.value.what.splitlines()]

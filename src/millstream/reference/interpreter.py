@@ -19,7 +19,7 @@ from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
 from millstream.reference.functions import apply, failure
 from millstream.reference.grouping import MakeGroups, reference_groups
-from millstream.reference.rows import Row, event_time, late_row, pane_row
+from millstream.reference.rows import Row, event_time, late_row, pane_row, why_no_time
 
 Compute = Callable[[Mapping[str, Any]], Any]
 
@@ -180,12 +180,9 @@ def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:
     for row in step.rows[node.input]:
         value = row.values[node.column]
         try:
-            if value is None:
-                raise ValueError("it is null")
             timed.append(Row(row.values, event_time(value), row.kind))
-        except (ValueError, ArithmeticError, MillstreamError) as error:
-            why = error.what if isinstance(error, MillstreamError) else str(error)
-            step.reject(node, f"event time {node.column!r}: {why}", row.values)
+        except (ValueError, ArithmeticError, MillstreamError):
+            step.reject(node, f"event time {node.column!r}: {why_no_time(value)}", row.values)
     return timed
 
 

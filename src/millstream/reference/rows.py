@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -41,6 +42,19 @@ def event_time(value: Any) -> int:
     if isinstance(value, int | float):
         return instant(value)
     raise PlanError("MS118", f"{value!r} is not a point in time", fix="give a timestamp")
+
+
+def why_no_time(value: Any) -> str:
+    """Why a column's value is no event time; which value it was, the rejected record tells.
+
+    >>> why_no_time(None), why_no_time(float("nan")), why_no_time(10**12)
+    ('it is null', 'it is no point in time', 'it is outside the years 1 to 9999')
+    """
+    if value is None:
+        return "it is null"
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        return "it is no point in time"
+    return "it is outside the years 1 to 9999"
 
 
 def timestamp(us: int) -> datetime | None:

@@ -16,7 +16,7 @@ from millstream.engine.blobs import VERSION
 from millstream.model.errors import RunError
 from millstream.plan.details import aligned, details
 from millstream.plan.names import kind_of
-from millstream.plan.nodes import Grouping
+from millstream.plan.nodes import Grouping, Source, SplitSource
 from millstream.spark.folders import Folder
 from millstream.spark.physical import Physical
 
@@ -69,13 +69,22 @@ def opened(name: str, given: str | None, plan: Physical, labels: list[int]) -> C
 
 def stateful_plan(plan: Physical) -> list[str]:
     """What the state depends on, in lines: the sources, and the groupings with their answers."""
-    lines = [f"{kind_of(source)} {source.name!r}" for source in plan.sources]
+    lines = [_source(source) for source in plan.sources]
     for grouping in plan.levels:
         lines.append(f"aggregate {grouping.name!r}")
         lines += [f"    {line}" for line in aligned(details(grouping))]
         lines.append(f"    types  {', '.join(_types(grouping))}")
         lines.append(f"    from   {', '.join(sorted(plan.idles(grouping)))}")
+    if plan.needs_clock:  # Spark keeps time in all of a query's state, or in none
+        lines.append("by the clock: triggers, or splits that are idle")
     return lines
+
+
+def _source(source: Source) -> str:
+    """The source as the state knows it: it has a watermark for each split, and of an end."""
+    split = source.split if isinstance(source, SplitSource) else None
+    by = "" if split is None else f", split by {split}"
+    return f"{kind_of(source)} {source.name!r}{by}{', which ends' if source.bounded else ''}"
 
 
 def _types(grouping: Grouping) -> list[str]:

@@ -551,6 +551,6 @@ def _name(split: Any) -> str:
 
 
 def _typed(rows: pl.DataFrame, schema: pa.Schema) -> pl.DataFrame:
-    """The rows in the types that Spark was told, whatever a batch's values suggest."""
+    """The columns of the step, in the types that Spark was told: a batch may suggest others."""
     types = from_arrow(schema.empty_table()).schema
-    return rows.cast({n: t for n, t in types.items() if rows.schema[n] != t})
+    return rows.select(*(pl.col(n).cast(t) for n, t in types.items()), TIME, SIGN)

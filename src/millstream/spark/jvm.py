@@ -7,6 +7,7 @@ stand beside the old ones: so branches share what they have in common, and no ro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,15 +16,27 @@ from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
-from pyspark.sql.types import DataType, NumericType, StructType
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NumericType,
+    StructType,
+)
 
 from millstream.model.instants import FIRST, LAST
 from millstream.model.watermarks import Punctuated
 from millstream.plan.expressions import Expression
 from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, WithColumns
+from millstream.reference.rows import why_no_time
 from millstream.spark.physical import Instance, takes_retractions
 
-_JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 @dataclass(frozen=True)
@@ -166,7 +179,7 @@ class Wide:
             # Nobody reads what is rejected: rows without a time tell how many there are.
             self.untimed[instance] = time
         else:
-            refusal = _refusal(node.column, col(column), port)
+            refusal = _refusal(node.column, col(column), schema[column].dataType, port)
             self.rejected[instance] = rejected
             made[rejected] = F.when(none, refusal)
         self.frame = self.frame.withColumns(made) if made else self.frame
@@ -194,11 +207,13 @@ class Wide:
         return replace(port, columns={**port.columns, **made} if whole else made)
 
 
-def _refusal(name: str, column: Column, port: Port) -> Column:
+def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
     """Why a row has no event time, and in a new line the row."""
-    why = F.when(column.isNull(), F.lit("it is null")).otherwise(
-        F.concat(column.cast("string"), F.lit(" is outside the years 1 to 9999"))
-    )
+    why = F.when(column.isNull(), F.lit(why_no_time(None)))
+    if isinstance(kind, DoubleType | FloatType):
+        infinite = F.isnan(column) | (F.abs(column) == float("inf"))
+        why = why.when(infinite, F.lit(why_no_time(math.inf)))
+    why = why.otherwise(F.lit(why_no_time(LAST)))
     whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
     return F.concat(F.lit(f"event time {name!r}: "), why, F.lit("\n"), F.to_json(whole, _JSON))
 
@@ -233,9 +248,13 @@ def col(name: str) -> Column:
 
 def _micros(column: Column, kind: DataType) -> Column:
     """An instant in microseconds; null if it is none, or outside of the years 1 to 9999."""
+    if isinstance(kind, IntegralType):
+        seconds = column.cast("bigint")
+        inside = seconds.between(FIRST // 1_000_000, LAST // 1_000_000)
+        return F.when(inside, seconds * 1_000_000)
     if isinstance(kind, NumericType):
         seconds = column.cast("double")
-        micros = F.round(seconds * 1_000_000)
+        micros = F.rint(seconds * 1_000_000)
         inside = micros.between(float(FIRST), float(LAST)) & ~F.isnan(seconds)
         return F.when(inside, micros.cast("bigint"))
     micros = F.unix_micros(column.cast("timestamp"))

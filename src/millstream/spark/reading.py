@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -72,10 +74,20 @@ def _rows(spark: SparkSession, source: RowsSource) -> DataFrame:
     return spark.createDataFrame(table, schema)
 
 
+def folder_name(name: str) -> str:
+    """A folder for a name that may be anything: to Spark ``*`` is any text, and ``..`` leads out.
+
+    >>> folder_name("scores"), folder_name("../Größe [1]")
+    ('scores', '---Gr--e--1--d04dec4e')
+    """
+    plain = re.sub("[^A-Za-z0-9-]", "-", name)
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
 def _as_stream(
     spark: SparkSession, source: Source, frame: DataFrame, folder: str | None
 ) -> DataFrame:
-    path = f"{folder}/{source.name}"
+    path = f"{folder}/{folder_name(source.name)}"
     place = Folder.of(source.name, path)
     with place.errors():
         # A job that is resumed has written them before, and read them, too. Without the sign that

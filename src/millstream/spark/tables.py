@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from millstream.model.instants import FIRST, LAST, START_OF_TIME
 from millstream.plan.records import record_text
-from millstream.reference.rows import Row
+from millstream.reference.rows import Row, why_no_time
 from millstream.spark.python_rows import python_rows
 
 TIME = "__millstream_time"
@@ -79,12 +78,8 @@ def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.
     told = rows.with_columns(micros.alias(TIME))
     good, bad = told.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
-    reasons = [f"event time {column!r}: {_why_not(record[column])}" for record in records]
+    reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
     return good, refused(step, reasons, [record_text(record) for record in records])
-
-
-def _why_not(value: Any) -> str:
-    return "it is null" if value is None else f"{value} is outside the years 1 to 9999"
 
 
 def micros_of(values: pl.Series) -> pl.Series:
@@ -92,6 +87,10 @@ def micros_of(values: pl.Series) -> pl.Series:
     kind = values.dtype
     if kind.is_temporal():
         micros = values.cast(pl.Datetime("us")).to_physical()
+    elif kind.is_integer():
+        seconds = values.cast(pl.Int64)
+        inside = seconds.is_between(FIRST // 1_000_000, LAST // 1_000_000).fill_null(False)
+        micros = seconds.set(~inside, None) * 1_000_000
     else:
         exact = values.cast(pl.Float64) * 1_000_000
         inside = exact.is_between(float(FIRST), float(LAST)).fill_null(False)
