@@ -128,8 +128,12 @@ class Physical:
 
     @property
     def needs_clock(self) -> bool:
-        """Whether anything happens by processing time alone."""
-        return any(
+        """Whether anything happens by processing time alone.
+
+        Where all sources end, they end everything before a clock could; and Spark would go on for
+        ever with batches in which there might be something to do by the clock.
+        """
+        return not all(source.bounded for source in self.sources) and any(
             uses_clock(g.windowing.when) or any(i is not None for i in self.idles(g).values())
             for g in self.levels
         )

@@ -145,9 +145,15 @@ class StreamingJob:
         self._thread.join()
 
     def process_all(self) -> None:
-        """Waits until all that the sources have now is processed."""
-        with explained():
-            interruptible(self.query.processAllAvailable)
+        """Waits until all that the sources have now is processed, or the job has ended."""
+        try:
+            with explained():
+                interruptible(self.query.processAllAvailable)
+        except Exception:
+            # What ended the job ends the waiting too: it tells what it was, unless it was a stop.
+            self.join()
+            if self.error is not None:
+                raise self.error from None
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():

@@ -1,0 +1,96 @@
+"""The benchmark runs, and sees answers that are wrong. What it measures is no matter of tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks_can_be_imported(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+
+
+def a_run(folder: Path, updates: bool = False):
+    """A contender that has written the truth about three small batches."""
+    from benchmarks.answers import truth
+    from benchmarks.inputs import windowed
+    from benchmarks.spec import Spec
+
+    spec = Spec("millstream", str(folder / "run"), window_seconds=10, updates=updates)
+    fed = windowed(folder, keys=10, rows=500, batches=3)
+    Path(spec.output).mkdir(parents=True)
+    write(truth(spec, fed), spec.output)
+    return spec, fed
+
+
+def write(rows: pl.DataFrame, output: str) -> None:
+    window = pl.struct(start=pl.from_epoch("start", "s"))
+    rows.select("key", "n", "s", window.alias("window")).write_parquet(f"{output}/part-0.parquet")
+
+
+def test_each_contender_writes_the_truth(tmp_path):
+    figures = tmp_path / "figures.json"
+    asked = ["--quick", "--only", "keys-1k", "--against", "rocksdb", "--json", str(figures)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks", *asked], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "200 keys, final panes" in ran.stdout
+    (result,) = json.loads(figures.read_text())["results"]
+    # 200 keys; 50 s of events, of which the last windows stay open. Spark closes a batch later.
+    assert result["rows written"] == {"millstream": 800, "rocksdb": 400}
+
+
+@pytest.mark.parametrize("updates", [False, True])
+def test_the_truth_is_what_plain_counting_finds(tmp_path, updates):
+    from benchmarks.answers import check, written
+
+    spec, fed = a_run(tmp_path, updates)
+    results: dict[tuple[int, int], tuple[int, int]] = {}
+    told = []
+    for batch in fed:
+        touched = {}
+        for file in batch.files:
+            for row in pl.read_parquet(file).iter_rows(named=True):
+                second = int(row["ts"].timestamp())
+                at = (second - second % 10, row["key"])
+                n, s = results.get(at, (0, 0))
+                results[at] = touched[at] = (n + 1, s + row["price"])
+        told += [(*at, *result) for at, result in touched.items()]
+    if not updates:
+        newest = max(second for second, _ in results)
+        # Events go on for 77 s: with the watermark at 72, all windows but the last have ended.
+        told = [(*at, *result) for at, result in results.items() if at[0] < newest]
+    assert check(spec, fed) == len(told)
+    assert sorted(written(Path(spec.output)).rows()) == sorted(told)
+
+
+def test_a_wrong_answer_is_told_with_its_window_and_its_key(tmp_path):
+    from benchmarks.answers import WrongAnswerError, check, written
+
+    spec, fed = a_run(tmp_path)
+    rows = written(Path(spec.output)).sort("start", "key")
+    wrong = rows.with_columns(s=pl.col("s") + (pl.int_range(pl.len()) == 0))
+    write(wrong, spec.output)
+    first = rows.row(0, named=True)
+    with pytest.raises(WrongAnswerError) as error:
+        check(spec, fed)
+    message = str(error.value)
+    assert message.startswith("Millstream wrote")
+    assert f"{first['start']} ┆ {first['key']}" in message
+    assert "(1 in all)" in message
+
+
+def test_an_unknown_measurement_is_refused():
+    asked = [sys.executable, "-m", "benchmarks", "--only", "keys-2k"]
+    ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "no measurement 'keys-2k'; there are keys-1k, " in ran.stderr
