@@ -27,7 +27,7 @@ WHAT = {
 WATERMARKS = {"bounded", "ascending", "punctuated"}
 SOURCES = {"from_rows", "from_dataframe", "read_files", "read_rate", "read_socket"}
 PROGRAM = {"Stream", "Pipeline", "pipeline"}
-ERRORS = {"MillstreamError", "PlanError", "RunError"}
+ERRORS = {"KafkaError", "MillstreamError", "PlanError", "RunError"}
 
 
 def test_the_public_names_are_these_and_no_others() -> None:

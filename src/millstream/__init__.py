@@ -26,7 +26,7 @@ from millstream.model.aggregates import (
     top,
     variance,
 )
-from millstream.model.errors import MillstreamError, PlanError, RunError
+from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
 from millstream.model.refinements import accumulating, discarding, retracting
 from millstream.model.triggers import (
     after_count,
@@ -48,6 +48,7 @@ from millstream.stream import Stream
 __version__ = "0.1.0"
 
 __all__ = [
+    "KafkaError",
     "MillstreamError",
     "Pipeline",
     "PlanError",

@@ -3,7 +3,8 @@
 MillstreamError
 ├── PlanError     MS1xx  a program that cannot work, refused before it runs (a ValueError)
 ├── RunError      MS2xx  a failure while running: of a record, a function, Spark, a sink
-└── TestingError  MS3xx  a test script that cannot be read or that did not hold
+│   └── KafkaError   MS303 and up  a failure of Kafka: its jars, local brokers, topics, groups
+└── TestingError  MS301, MS302  a test script that cannot be read or that did not hold
 """
 
 from __future__ import annotations
@@ -36,12 +37,18 @@ CODES = {
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",
     "MS204": "a source without rows of its own",
-    "MS205": "Spark cannot start",
+    "MS205": "no Java to run on",
     "MS206": "a Spark session that is not set up",
     "MS207": "a checkpoint of another program",
     "MS208": "a sink that cannot be written",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that did not hold",
+    "MS303": "a jar that is missing or is not the one it should be",
+    "MS304": "a port that is taken",
+    "MS305": "a data directory of local brokers that does not fit",
+    "MS306": "a local broker that does not start",
+    "MS307": "a disk without room for local brokers",
+    "MS308": "local brokers that are not there",
 }
 """Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
 
@@ -85,6 +92,10 @@ class PlanError(MillstreamError, ValueError):
 
 class RunError(MillstreamError):
     """A record or a function of the user that failed while a pipeline ran."""
+
+
+class KafkaError(RunError):
+    """Kafka, or something that a local cluster of it needs, did not do what was asked."""
 
 
 class TestingError(MillstreamError):

@@ -1,12 +1,12 @@
-"""Which Java Spark is given."""
+"""Which Java Spark and Kafka are given."""
 
 from __future__ import annotations
 
 import pytest
 
 from millstream.model.errors import RunError
-from millstream.spark import java
-from millstream.spark.java import checked_java
+from millstream import java
+from millstream.java import checked_java
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark runs on, before Spark fails to."""
+"""Finds the Java that Spark and Kafka run on, before they fail to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millstream.model.errors import RunError
 
 
 def checked_java(environment: Mapping[str, str]) -> str | None:
-    """The home of Java that Spark is to use; None where the one on ``PATH`` will do.
+    """The home of the Java to use; None where the one on ``PATH`` will do.
 
     ``JAVA_HOME`` comes first, then what set-up put beside this Python, then ``PATH``.
     """
@@ -23,10 +23,16 @@ def checked_java(environment: Mapping[str, str]) -> str | None:
     why = f"JAVA_HOME is {home!r}, where no java is" if home else "there is none on PATH"
     raise RunError(
         "MS205",
-        f"Spark needs Java 17 or newer, but {why}",
+        f"Spark and Kafka need Java 17 or newer, but {why}",
         fix="install one (Debian, Ubuntu: sudo apt-get install default-jre-headless), "
         "or set JAVA_HOME to one",
     )
+
+
+def java_command(environment: Mapping[str, str]) -> str:
+    """What to run for Java."""
+    home = checked_java(environment)
+    return str(Path(home, "bin", "java")) if home else "java"
 
 
 def _found_by_setup() -> str:

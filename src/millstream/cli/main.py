@@ -1,0 +1,42 @@
+"""The command ``millstream`` and its groups of commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from millstream.cli import kafka
+from millstream.cli.printing import print_error
+from millstream.model.errors import MillstreamError
+
+
+class _Millstream(TyperGroup):
+    """An error of Millstream's is told, not traced: its message says what to do. Exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MillstreamError as error:
+            print_error(error, ctx)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(
+    cls=_Millstream,
+    help="The Dataflow model for Python, on Spark, over Kafka.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(kafka.app, name="kafka")
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps ``millstream`` a group, however few commands it has."""
+
+
+def main() -> None:
+    """Runs the command line of this process."""
+    app(prog_name="millstream")

@@ -1,0 +1,68 @@
+"""How every command prints: tables for people, JSON for machines, errors on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from millstream.model.errors import MillstreamError
+
+_JSON = "millstream.json"
+
+
+def _remember(ctx: typer.Context, as_json: bool) -> bool:
+    ctx.meta[_JSON] = as_json
+    return as_json
+
+
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print JSON, for machines.", callback=_remember)
+]
+"""The option ``--json`` of a command: an error of the command is then JSON too."""
+
+
+def print_json(value: Any) -> None:
+    """A value on one line of standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """A table on standard output, in which nothing is cut off; numbers stand to the right."""
+    rows = [list(row) for row in rows]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for at, column in enumerate(columns):
+        right = bool(rows) and all(isinstance(row[at], int | float | None) for row in rows)
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*[Text("" if cell is None else str(cell)) for cell in row])
+    console = Console(highlight=False)
+    console.width = max(console.width, console.measure(table).maximum)
+    console.print(table, soft_wrap=True)
+
+
+def print_error(error: MillstreamError, ctx: Any) -> None:
+    """An error on standard error: as text, or with ``--json`` as JSON."""
+    told = {"error": {"code": error.code, "what": error.what, "fix": error.fix}}
+    as_json = ctx.meta.get(_JSON, False)
+    typer.echo(json.dumps(told, ensure_ascii=False) if as_json else str(error), err=True)
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """A function that tells what is being done, on standard error.
+
+    In a terminal that is one line, which is gone in the end; elsewhere a line for each thing.
+    """
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield lambda text: typer.echo(text, err=True)
+        return
+    with console.status("") as status:
+        yield lambda text: status.update(Text(text))

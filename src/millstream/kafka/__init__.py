@@ -1,0 +1,1 @@
+"""Kafka: local brokers for development, topics, groups and messages, without Spark."""
