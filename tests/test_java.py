@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.model.errors import RunError
 from millstream import java
 from millstream.java import checked_java
+from millstream.model.errors import RunError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from millstream.model.errors import RunError
 from millstream.java import checked_java
+from millstream.model.errors import RunError
 from millstream.spark.noise import LOGGING, less_noise
 
 _NEEDED = {
