@@ -58,11 +58,20 @@ def print_error(error: MillstreamError, ctx: Any) -> None:
 def progress_line() -> Iterator[Callable[[str], None]]:
     """A function that tells what is being done, on standard error.
 
-    In a terminal that is one line, which is gone in the end; elsewhere a line for each thing.
+    In a terminal that is one line, which is gone in the end. Elsewhere it is a line for each thing,
+    without how far it is: that stands behind a colon.
     """
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
-        yield lambda text: typer.echo(text, err=True)
+        said: set[str] = set()
+
+        def say(text: str) -> None:
+            doing, _, _ = text.partition(":")
+            if doing not in said:
+                said.add(doing)
+                typer.echo(doing, err=True)
+
+        yield say
         return
     with console.status("") as status:
         yield lambda text: status.update(Text(text))

@@ -1,0 +1,173 @@
+"""The jars of Kafka's brokers and of Spark's connector: pinned, fetched once, and checked.
+
+Which jars there are stands in ``jars.toml``, each with its SHA-256. The Ivy inside PySpark fetches
+them, and its settings apply: those of ``~/.ivy2/ivysettings.xml``, or else its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+from millstream.java import java_command
+from millstream.kafka.locking import locked
+from millstream.model.errors import KafkaError
+
+Say = Callable[[str], None]
+"""Is told what is being done, for people who wait."""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A jar in the words of Maven, and the SHA-256 that it must have."""
+
+    organisation: str
+    module: str
+    revision: str
+    sha256: str
+
+    @property
+    def file(self) -> str:
+        """Its file name, which no other pinned jar has."""
+        return f"{self.module}-{self.revision}.jar"
+
+    def __str__(self) -> str:
+        return f"{self.organisation}:{self.module}:{self.revision}"
+
+
+def pinned(kind: Literal["broker", "connector"]) -> list[Jar]:
+    r"""The jars that a broker needs, or Spark to read from and write to Kafka.
+
+    >>> print(*pinned("connector"), sep="\n")
+    org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0
+    org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0
+    org.apache.kafka:kafka-clients:3.9.2
+    org.apache.commons:commons-pool2:2.13.1
+    """
+    pins = tomllib.loads(files(__package__).joinpath("jars.toml").read_text(encoding="utf-8"))
+    return [Jar(*name.split(":"), sha256) for name, sha256 in pins[kind].items()]
+
+
+def jars(kind: Literal["broker", "connector"], say: Say = lambda _: None) -> list[Path]:
+    """Where the jars are on this machine. The network is used only for those not yet cached."""
+    cache = cache_directory(os.environ)
+    wanted = pinned(kind)
+    if not all((cache / jar.file).exists() for jar in wanted):
+        cache.mkdir(parents=True, exist_ok=True)
+        with locked(cache / "lock", lambda: say("waiting for another process that fetches jars")):
+            missing = [jar for jar in wanted if not (cache / jar.file).exists()]
+            if missing:
+                _fetch(missing, cache, say)
+    for jar in wanted:
+        _check(jar, cache / jar.file)
+    return [cache / jar.file for jar in wanted]
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Where the jars are kept: in the user's cache directory, as XDG has it.
+
+    >>> cache_directory({"XDG_CACHE_HOME": "/home/ann/.cache"}).as_posix()
+    '/home/ann/.cache/millstream/jars'
+    """
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache", "millstream", "jars")
+
+
+def _check(jar: Jar, file: Path) -> None:
+    with file.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    if found != jar.sha256:
+        raise KafkaError(
+            "MS303",
+            f"{file} is not {jar}: its SHA-256 is {found}, and should be {jar.sha256}",
+            fix="delete the file and run this again, to fetch the jar anew",
+        )
+
+
+def _fetch(missing: list[Jar], cache: Path, say: Say) -> None:
+    """Fetches jars into the cache, all of them whole and checked, or none."""
+    folder = cache / "fetching"
+    shutil.rmtree(folder, ignore_errors=True)  # left by one who was killed
+    folder.mkdir()
+    try:
+        output = _run_ivy(missing, folder, say)
+        absent = [jar for jar in missing if not (folder / jar.file).exists()]
+        if absent:
+            raise _not_fetched(absent, output)
+        for jar in missing:
+            _check(jar, folder / jar.file)
+        for jar in missing:
+            (folder / jar.file).rename(cache / jar.file)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_ivy(missing: list[Jar], folder: Path, say: Say) -> list[str]:
+    """What Ivy says; the jars are in the folder then, as far as it could fetch them."""
+    (folder / "ivy.xml").write_bytes(_ivy_file(missing))
+    settings = Path.home() / ".ivy2" / "ivysettings.xml"
+    ivy = [
+        *(java_command(os.environ), "-jar", str(_ivy_jar())),
+        *(["-settings", str(settings)] if settings.exists() else []),
+        # Its own cache would need a lock against all others who use it.
+        *("-cache", str(folder / "cache")),
+        *("-ivy", str(folder / "ivy.xml")),
+        *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
+    ]
+    output: list[str] = []
+    found, fetched = 0, 0
+    with subprocess.Popen(
+        ivy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.append(line.strip())
+            found += line.startswith("\tfound ")
+            fetched += "[SUCCESSFUL ]" in line
+            doing = f"fetching jars: {fetched}" if fetched else f"finding jars: {found}"
+            say(f"{doing} of {len(missing)}")
+    return output
+
+
+def _ivy_file(missing: list[Jar]) -> bytes:
+    """What Ivy is to fetch: just these jars, not what they depend on."""
+    module = ElementTree.Element("ivy-module", version="2.0")
+    ElementTree.SubElement(module, "info", organisation="millstream", module="jars")
+    dependencies = ElementTree.SubElement(module, "dependencies")
+    for jar in missing:
+        ElementTree.SubElement(
+            dependencies,
+            "dependency",
+            {"org": jar.organisation, "name": jar.module, "rev": jar.revision},
+            conf="default->master",
+            transitive="false",
+        )
+    return ElementTree.tostring(module)
+
+
+def _ivy_jar() -> Path:
+    spark = find_spec("pyspark")
+    assert spark is not None
+    assert spark.submodule_search_locations is not None
+    return next(Path(spark.submodule_search_locations[0], "jars").glob("ivy-*.jar"))
+
+
+def _not_fetched(missing: list[Jar], output: list[str]) -> KafkaError:
+    reasons = [line for line in output if line.startswith("Server access Error")]
+    why = f" ({reasons[0]})" if reasons else ""
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return KafkaError(
+        "MS303",
+        f"{missing[0]}{more} could not be fetched{why}",
+        fix="connect to the network and run this again; behind a proxy, name it in "
+        "JAVA_TOOL_OPTIONS or let ~/.ivy2/ivysettings.xml name your own repository",
+    )
