@@ -2,6 +2,115 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
 import typer
 
-app = typer.Typer(help="Real Kafka brokers on this machine.", no_args_is_help=True)
+from millstream.cli.printing import AsJson, print_json, print_table, progress_line
+from millstream.kafka import local
+from millstream.kafka.local import Cluster
+
+app = typer.Typer(
+    help="Real Kafka brokers on this machine, for development and tests.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Data: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--data", envvar="MILLSTREAM_DATA", help="The directory that keeps all data of Millstream."
+    ),
+]
+_DATA = Path(".millstream")
+
+
+@app.command()
+def up(
+    brokers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=3,
+            help="How many brokers. Three replicate everything, and need two of them in sync.",
+            show_default="as many as there were, at first 1",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65533,
+            help="The port of the first broker; the next ones follow. 0 takes any that are free.",
+            show_default=f"as it was, at first {local.DEFAULT_PORT}",
+        ),
+    ] = None,
+    data: Data = _DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Start brokers, and wait until producers can write to them.
+
+    They stay when the command ends: `millstream kafka down` stops them. Brokers that run already
+    are left as they are. The first time, Kafka itself is fetched (about 40 MB).
+    """
+    with progress_line() as say:
+        cluster = local.up(brokers, port, data, say)
+    _print(cluster, as_json)
+
+
+@app.command()
+def status(data: Data = _DATA, as_json: AsJson = False) -> None:
+    """Show the brokers, their addresses and whether they run.
+
+    Ends with 0 if all of them run, and with 1 if not.
+    """
+    cluster = local.existing(data)
+    _print(cluster, as_json)
+    if not all(broker.pid for broker in cluster.brokers):
+        raise typer.Exit(1)
+
+
+@app.command()
+def down(
+    wipe: Annotated[bool, typer.Option("--wipe", help="Delete the brokers' data as well.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")] = False,
+    data: Data = _DATA,
+    as_json: AsJson = False,
+) -> None:
+    """Stop the brokers that `up` has started, and nothing else."""
+    if wipe and not yes:
+        typer.confirm(f"Delete all topics and messages in {data / 'kafka'}?", abort=True, err=True)
+    with progress_line() as say:
+        cluster = local.down(data, wipe, say)
+    if as_json:
+        print_json({"stopped": [broker.id for broker in cluster.brokers] if cluster else []})
+    else:
+        typer.echo("Kafka is down." if cluster else "There were no brokers.")
+
+
+@app.command()
+def logs(
+    broker: Annotated[
+        int | None, typer.Option(help="Only this broker's, by its number.", show_default="all")
+    ] = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come.")] = False,
+    data: Data = _DATA,
+) -> None:
+    """Show what the brokers have logged since they were started."""
+    cluster = local.existing(data)
+    brokers = cluster.brokers if broker is None else [cluster.broker(broker)]
+    shown = [str(each.log) for each in brokers if each.log.exists()]
+    subprocess.run(["tail", "-n", str(lines), *(["-F"] if follow else []), *shown], check=False)
+
+
+def _print(cluster: Cluster, as_json: bool) -> None:
+    if as_json:
+        print_json(cluster.to_dict())
+        return
+    rows = [
+        (b.id, b.address, "running" if b.pid else "stopped", b.pid, b.log) for b in cluster.brokers
+    ]
+    print_table(["broker", "address", "state", "pid", "log"], rows)

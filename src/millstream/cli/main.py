@@ -27,6 +27,7 @@ app = typer.Typer(
     cls=_Millstream,
     help="The Dataflow model for Python, on Spark, over Kafka.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 app.add_typer(kafka.app, name="kafka")

@@ -1,0 +1,43 @@
+"""Why local brokers cannot start, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from millstream.model.errors import KafkaError
+
+_WORDS_SHOWN = 12
+
+
+def port_taken(port: int | None) -> KafkaError:
+    """Another process listens where a broker should."""
+    which = f"port {port}" if port else "a port of the broker"
+    return KafkaError(
+        "MS304",
+        f"{which} is taken by another process on this machine",
+        fix="take any free ones: millstream kafka up --port 0, or end that process",
+    )
+
+
+def no_room(folder: Path) -> KafkaError:
+    """The disk is full, or so nearly that a broker would soon fail."""
+    return KafkaError(
+        "MS307",
+        f"there is not enough room on the disk of {folder}",
+        fix="make room (a broker needs 200 MB to begin with), or keep the data elsewhere: --data",
+    )
+
+
+def not_started(broker: int, folder: Path, said: str) -> KafkaError:
+    """What the last words of a broker, which ended by itself, tell."""
+    if "No space left on device" in said:
+        return no_room(folder)
+    if "Address already in use" in said:
+        return port_taken(None)
+    lines = [line for line in said.splitlines() if line.strip()][-_WORDS_SHOWN:]
+    return KafkaError(
+        "MS306",
+        f"broker {broker} did not start. Its last words:" + "".join(f"\n  | {w}" for w in lines),
+        fix=f"mend what they tell of; more is in {folder}. "
+        "Where its data is damaged and not needed: millstream kafka down --wipe",
+    )

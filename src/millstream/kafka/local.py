@@ -1,0 +1,346 @@
+"""A local cluster: real Kafka on this machine, which stays until it is told to go.
+
+All that it has is in the folder ``kafka`` of the data directory, ``.millstream`` unless another is
+named. What has been started is known again by its pid and its start, and nothing else is stopped.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from millstream.kafka.broker import HOST, Broker, format_storage, start, write_settings
+from millstream.kafka.broker_failures import no_room, not_started, port_taken
+from millstream.kafka.jars import Say, jars
+from millstream.kafka.locking import locked
+from millstream.kafka.processes import Process
+from millstream.model.errors import KafkaError, PlanError
+
+DEFAULT_PORT = 9092
+_STATE = "cluster.json"
+_DELETE = "end brokers that may still run, and delete the folder"
+_A_MOMENT = 0.1  # seconds between two looks
+_ROOM = 200_000_000  # what a broker should find on the disk, in bytes
+_PATIENCE = 120.0  # seconds: a busy machine takes long to start three of them
+_STOPPING = 20.0  # seconds: who takes longer is stopped by force, which Kafka is made for
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The brokers of a data directory, whether they run or not."""
+
+    id: str
+    folder: Path
+    brokers: tuple[Broker, ...]
+
+    @property
+    def servers(self) -> str:
+        """The address of all brokers, as Kafka's clients take it (``bootstrap.servers``)."""
+        return ",".join(broker.address for broker in self.brokers)
+
+    def broker(self, number: int) -> Broker:
+        """A broker by its number, from 1."""
+        for broker in self.brokers:
+            if broker.id == number:
+                return broker
+        raise PlanError(
+            "MS113",
+            f"there is no broker {number}",
+            fix=f"write a number from 1 to {len(self.brokers)}",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What there is to know, for machines."""
+        brokers = [
+            {"id": b.id, "address": b.address, "pid": b.pid, "log": str(b.log)}
+            for b in self.brokers
+        ]
+        return {"servers": self.servers, "data": str(self.folder), "brokers": brokers}
+
+
+def up(
+    brokers: int | None = None,
+    port: int | None = None,
+    data: str | Path | None = None,
+    say: Say = lambda _: None,
+) -> Cluster:
+    """Starts the brokers that do not run yet, and waits until producers can write to them.
+
+    ``brokers`` (1 to 3) and ``port`` (that of the first one; 0 for any that are free) may be left
+    out: they are then as they were, and at first 1 and 9092.
+    """
+    _check_range("brokers", brokers, 1, 3)
+    _check_range("port", port, 0, 65533)
+    with _held(data, say) as folder:
+        cluster = _fitting(folder, brokers, port)
+        down_now = [broker.id for broker in cluster.brokers if not broker.pid]
+        if not down_now:
+            return cluster
+        paths = jars("broker", say)
+        if shutil.disk_usage(folder).free < _ROOM * len(down_now):
+            raise no_room(folder)
+        if len(down_now) == len(cluster.brokers):
+            cluster = _with_ports(cluster, port)
+        return _started(cluster, down_now, paths, say)
+
+
+def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
+    """Starts one broker of a cluster that is there, and waits until it takes part again."""
+    with _held(data, say):
+        cluster = existing(data)
+        if cluster.broker(number).pid:
+            return cluster
+        return _started(cluster, [number], jars("broker", say), say)
+
+
+def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> None:
+    """Stops one broker, and waits until it has ended."""
+    with _held(data, say):
+        _stop([existing(data).broker(number)])
+
+
+def known(data: str | Path | None = None) -> Cluster | None:
+    """The cluster of a data directory, if there is one, whether it runs or not."""
+    return _read(_folder(data))
+
+
+def existing(data: str | Path | None = None) -> Cluster:
+    """The cluster of a data directory, whether it runs or not."""
+    cluster = known(data)
+    if cluster is None:
+        raise KafkaError(
+            "MS308",
+            f"there are no local brokers in {_folder(data)}",
+            fix="start some: millstream kafka up; or name the directory they are in: --data",
+        )
+    return cluster
+
+
+def running(data: str | Path | None = None) -> Cluster | None:
+    """The cluster of a data directory, if any broker of it runs.
+
+    >>> running("/no/such/directory") is None
+    True
+    """
+    cluster = known(data)
+    return cluster if cluster and any(broker.pid for broker in cluster.brokers) else None
+
+
+def down(
+    data: str | Path | None = None, wipe: bool = False, say: Say = lambda _: None
+) -> Cluster | None:
+    """Stops what ``up`` has started, and nothing else; ``wipe`` deletes its data then."""
+    if not _folder(data).exists():
+        return None
+    with _held(data, say) as folder:
+        cluster = _read(folder)
+        if cluster:
+            say("stopping the brokers")
+            _stop(cluster.brokers)
+        if wipe:
+            shutil.rmtree(folder)
+    return cluster
+
+
+def _folder(data: str | Path | None) -> Path:
+    root = data or os.environ.get("MILLSTREAM_DATA") or ".millstream"
+    return Path(root).expanduser().absolute() / "kafka"
+
+
+@contextmanager
+def _held(data: str | Path | None, say: Say) -> Iterator[Path]:
+    """The folder of a cluster, for one process at a time that changes something."""
+    folder = _folder(data)
+    try:
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+            (folder.parent / ".gitignore").write_text("*\n")
+        with locked(folder.parent / "kafka.lock", lambda: say("waiting for another process")):
+            folder.mkdir(exist_ok=True)
+            yield folder
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise no_room(folder) from error
+        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            raise _unfit(f"{folder} cannot be used: {error}", "name another one: --data") from error
+        raise
+
+
+def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
+    """The cluster of the folder, or a new one, if it is what is asked for."""
+    cluster = _read(folder)
+    if cluster is None:
+        if any(folder.glob("broker-*")):
+            raise _unfit(f"{folder} holds data of brokers, but {_STATE} is missing", _DELETE)
+        made = [Broker(n, 0, 0, folder / f"broker-{n}") for n in range(1, (brokers or 1) + 1)]
+        return Cluster("M" + secrets.token_urlsafe(16)[:21], folder, tuple(made))
+    count, first = len(cluster.brokers), cluster.brokers[0]
+    if brokers not in (None, count):
+        raise _unfit(
+            f"{folder} holds a cluster of {count} brokers, not of {brokers}",
+            f"write --brokers {count}, keep the other one elsewhere (--data), or delete this one: "
+            "millstream kafka down --wipe",
+        )
+    if port not in (None, 0, first.port) and any(broker.pid for broker in cluster.brokers):
+        raise _unfit(
+            f"the brokers of {folder} run on port {first.port}, not on {port}",
+            "stop them first: millstream kafka down",
+        )
+    return cluster
+
+
+def _with_ports(cluster: Cluster, port: int | None) -> Cluster:
+    """The cluster with ports that are free now. Controllers get any: only brokers know of them."""
+    kept = port is None and cluster.brokers[0].port != 0
+    first = DEFAULT_PORT if port is None else port
+    with ExitStack() as bound:
+        ports = [
+            _bound(bound, broker.port if kept else first and first + at)
+            for at, broker in enumerate(cluster.brokers)
+        ]
+        controllers = [_bound(bound, 0) for _ in ports]
+    brokers = [
+        replace(broker, port=port, controller_port=controller)
+        for broker, port, controller in zip(cluster.brokers, ports, controllers, strict=True)
+    ]
+    return replace(cluster, brokers=tuple(brokers))
+
+
+def _bound(until: ExitStack, port: int) -> int:
+    """A port that nobody else has, and gets until we are done; 0 asks for any."""
+    listener = until.enter_context(socket.socket())
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise port_taken(port) from error
+    bound: int = listener.getsockname()[1]
+    return bound
+
+
+def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) -> Cluster:
+    """Starts brokers and waits for them. If that fails or is interrupted, none of them stays."""
+    for number in numbers:
+        write_settings(cluster.broker(number), cluster.brokers)
+    _write(cluster)
+    say("formatting the storage")
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda n: format_storage(cluster.broker(n), cluster.id, paths), numbers))
+    try:
+        for number in numbers:
+            process = start(cluster.broker(number), paths)
+            cluster = _with_process(cluster, number, process)
+            _write(cluster)
+        _wait([cluster.broker(number) for number in numbers], cluster, say)
+    except BaseException:
+        _stop([cluster.broker(number) for number in numbers], patience=0)
+        raise
+    return cluster
+
+
+def _with_process(cluster: Cluster, number: int, process: Process) -> Cluster:
+    brokers = [replace(b, process=process) if b.id == number else b for b in cluster.brokers]
+    return replace(cluster, brokers=tuple(brokers))
+
+
+def _wait(started: list[Broker], cluster: Cluster, say: Say) -> None:
+    """Waits until each started broker knows all that run: what it then accepts is replicated."""
+    running = {broker.id for broker in cluster.brokers if broker.pid}
+    deadline = time.monotonic() + _PATIENCE
+    waiting = started
+    while waiting:
+        say("waiting for " + " and ".join(f"broker {broker.id}" for broker in waiting))
+        for broker in started:
+            if not broker.pid or time.monotonic() > deadline:
+                raise not_started(broker.id, broker.folder, broker.last_words)
+        waiting = [broker for broker in waiting if not running <= _known_to(broker)]
+        time.sleep(_A_MOMENT)
+
+
+def _known_to(broker: Broker) -> set[int]:
+    """The brokers that a broker would tell clients of."""
+    with socket.socket() as probe:  # cheaper than a client, most of the time
+        if probe.connect_ex((HOST, broker.port)):
+            return set()
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    try:
+        return set(client.list_topics(timeout=5).brokers)
+    except KafkaException:
+        return set()
+
+
+def _stop(brokers: Sequence[Broker], patience: float = _STOPPING) -> None:
+    processes = [broker.process for broker in brokers if broker.process]
+    for process in processes:
+        process.send(signal.SIGTERM)
+    deadline = time.monotonic() + patience
+    while any(process.runs for process in processes):
+        if time.monotonic() >= deadline:
+            for process in processes:
+                process.send(signal.SIGKILL)
+        time.sleep(_A_MOMENT)
+
+
+def _read(folder: Path) -> Cluster | None:
+    file = folder / _STATE
+    if not file.exists():
+        return None
+    try:
+        state = json.loads(file.read_text(encoding="utf-8"))
+        brokers = [
+            Broker(
+                broker["id"],
+                broker["port"],
+                broker["controller_port"],
+                folder / f"broker-{broker['id']}",
+                Process(**broker["process"]) if broker["process"] else None,
+            )
+            for broker in state["brokers"]
+        ]
+        return Cluster(state["id"], folder, tuple(brokers))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _unfit(f"{file} cannot be read: {error!r}", _DELETE) from error
+
+
+def _write(cluster: Cluster) -> None:
+    brokers = [
+        {
+            "id": broker.id,
+            "port": broker.port,
+            "controller_port": broker.controller_port,
+            "process": asdict(broker.process) if broker.process else None,
+        }
+        for broker in cluster.brokers
+    ]
+    state = {"id": cluster.id, "brokers": brokers}
+    unfinished = cluster.folder / f"{_STATE}.unfinished"
+    unfinished.write_text(json.dumps(state, indent=2), encoding="utf-8")
+    unfinished.replace(cluster.folder / _STATE)
+
+
+def _check_range(name: str, value: int | None, least: int, most: int) -> None:
+    if value is not None and not least <= value <= most:
+        raise PlanError(
+            "MS113", f"{name}={value} is out of range", fix=f"write one from {least} to {most}"
+        )
+
+
+def _unfit(what: str, fix: str) -> KafkaError:
+    return KafkaError("MS305", what, fix=fix)

@@ -1,0 +1,78 @@
+"""Processes that outlive the one that started them, and how to know them again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process. Its start tells it from any later process that is given the same pid."""
+
+    pid: int
+    started: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still there.
+
+        >>> import os
+        >>> Process(os.getpid(), _started(os.getpid())).runs
+        True
+        >>> Process(os.getpid(), "before the last reboot").runs
+        False
+        """
+        return _started(self.pid) == self.started
+
+    def send(self, signal: int) -> None:
+        """Sends it a signal, and no other process."""
+        if self.runs:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal)
+
+
+def spawn(
+    command: Sequence[str], *, cwd: Path, output: Path, environment: Mapping[str, str]
+) -> Process:
+    """Starts a process that is nobody's child and has no terminal, so it stays when we go."""
+    shell = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >"$0" 2>&1 & echo $!', str(output), *command],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    pid = int(shell.stdout)
+    return Process(pid, _started(pid))
+
+
+def _started(pid: int) -> str:
+    """When a process started, in words of the system; empty if it does not run."""
+    if not Path("/proc/self/stat").exists():
+        return _started_by_ps(pid)
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    # The name, in brackets, may hold anything; then comes the state, and 19 fields on the start.
+    state, *fields = stat.rpartition(b")")[2].decode().split()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    return "" if state in "ZX" else f"{fields[18]} ticks after boot {boot}"
+
+
+def _started_by_ps(pid: int) -> str:
+    shown = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+    ).stdout.split(maxsplit=1)
+    return "" if not shown or shown[0].startswith("Z") else shown[1].strip()
