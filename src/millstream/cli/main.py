@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from millstream.cli import kafka
+from millstream.cli import consume, groups, kafka, produce, topics
 from millstream.cli.printing import print_error
 from millstream.model.errors import MillstreamError
 
@@ -31,6 +31,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(kafka.app, name="kafka")
+app.add_typer(topics.app, name="topics")
+app.command("produce")(produce.command)
+app.command("consume")(consume.command)
+app.add_typer(groups.app, name="groups")
 
 
 @app.callback()

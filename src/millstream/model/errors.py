@@ -49,6 +49,14 @@ CODES = {
     "MS306": "a local broker that does not start",
     "MS307": "a disk without room for local brokers",
     "MS308": "local brokers that are not there",
+    "MS320": "a Kafka cluster that cannot be reached",
+    "MS321": "an unknown topic",
+    "MS322": "a client setting that Kafka's client does not take",
+    "MS323": "a request that the cluster refused",
+    "MS324": "an unknown consumer group",
+    "MS325": "a consumer group that is in use",
+    "MS326": "a line that is no record",
+    "MS327": "records that did not arrive",
 }
 """Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
 

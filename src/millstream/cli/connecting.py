@@ -1,0 +1,74 @@
+"""The options by which every command reaches a Kafka cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from millstream.kafka.connection import Connection
+from millstream.kafka.settings import client_settings
+
+_PANEL = "The cluster"
+
+Servers: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--servers",
+        "-s",
+        metavar="HOST:PORT,…",
+        rich_help_panel=_PANEL,
+        help="Brokers to begin with. Else the local brokers if they run, else MILLSTREAM_SERVERS.",
+    ),
+]
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-X",
+        metavar="NAME=VALUE",
+        rich_help_panel=_PANEL,
+        help="A client setting, such as security.protocol=SASL_SSL. May be repeated.",
+    ),
+]
+Config: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        rich_help_panel=_PANEL,
+        help="Client settings in a file of properties, as Kafka's own tools take it.",
+    ),
+]
+
+
+def connected(
+    servers: str | None, settings: Iterable[str] | None, config: Path | None
+) -> Connection:
+    """The connection that the options ask for."""
+    return Connection.to(servers, client_settings(config, settings or ()))
+
+
+def pairs(given: Iterable[str] | None, option: str) -> dict[str, str]:
+    """Names and values of a repeated option.
+
+    >>> pairs(["retention.ms=1000", "cleanup.policy=compact"], "--set")
+    {'retention.ms': '1000', 'cleanup.policy': 'compact'}
+    """
+    found = {}
+    for each in given or ():
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{each!r} is not of the form NAME=VALUE", param_hint=option)
+        found[name] = value
+    return found
+
+
+def unescaped(text: str) -> str:
+    r"""Text in which a tab or a new line may be written as \\t or \\n.
+
+    >>> unescaped(r"key\tvalue")
+    'key\tvalue'
+    """
+    return text.replace(r"\t", "\t").replace(r"\n", "\n")

@@ -1,0 +1,123 @@
+"""``millstream consume``: the records of a topic, on standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from millstream.cli.connecting import Config, Servers, Settings, connected, unescaped
+from millstream.cli.printing import AsJson
+from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
+from millstream.kafka.consuming import consume
+from millstream.kafka.positions import position
+from millstream.kafka.records import Encoding, Record
+from millstream.progress import counted
+
+_INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
+
+
+def command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            "-o",
+            metavar="POSITION",
+            help="beginning, end, an offset, -N for the last N offsets of each partition, "
+            "or a time with its zone.",
+        ),
+    ] = "end",
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option("--partition", "-p", help="Only this one. May be repeated."),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            "-g",
+            help="Read as a member of this group, from where it is, and commit what was read.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=0, help="End after so many records.")
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("--exit-at-end", "-e", help="End where the topic ends now.")
+    ] = False,
+    read_committed: Annotated[
+        bool,
+        typer.Option("--read-committed", help="Leave out open and aborted transactions."),
+    ] = False,
+    show: Annotated[
+        list[Shown] | None,
+        typer.Option("--show", help="Write this before the value. May be repeated."),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="TEXT",
+            help="As in '{key}: {value} at {timestamp:%H:%M}'; also topic, partition, offset, "
+            "headers, timestamp_type.",
+        ),
+    ] = None,
+    encoding: Annotated[
+        Encoding, typer.Option("--encoding", help="How keys, values and headers are written.")
+    ] = "text",
+    null: Annotated[
+        str, typer.Option("--null", metavar="TEXT", help="What stands for null.")
+    ] = "null",
+    json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Writes the records of a topic to standard output.
+
+    It goes on with what comes until Ctrl-C, --count or --exit-at-end ends it.
+    """
+    if json + bool(show) + (format_ is not None) > 1:
+        raise typer.BadParameter("give one of them", param_hint="--json, --show, --format")
+    parts = Parts(encoding, null)
+    if json:
+        write = as_json(parts)
+    elif format_ is not None:
+        write = by_format(parts, unescaped(format_))
+    else:
+        write = as_kafka_does(parts, show or ())
+    batches = consume(
+        connected(servers, settings, config),
+        topic,
+        start=position(start),
+        partitions=partitions or (),
+        group=group,
+        count=count,
+        follow=not exit_at_end,
+        committed=read_committed,
+    )
+    written = 0
+    try:
+        with closing(batches):
+            for batch in batches:
+                _write(batch, write)
+                written += len(batch)
+    except BrokenPipeError:
+        # Who reads has enough, as in "consume | head". Nothing is to be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        typer.echo(counted(written, "record"), err=True)
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+def _write(batch: list[Record], write: Callable[[Record], bytes]) -> None:
+    output = typer.get_binary_stream("stdout")
+    output.write(b"".join([write(record) + b"\n" for record in batch]))
+    output.flush()

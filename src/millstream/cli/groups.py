@@ -1,0 +1,154 @@
+"""``millstream groups``: how far consumer groups have read, and moving them elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, TypeAlias
+
+import typer
+
+from millstream.cli.connecting import Config, Servers, Settings, connected
+from millstream.cli.printing import AsJson, print_json, print_table
+from millstream.kafka import groups
+from millstream.kafka.positions import position
+from millstream.progress import counted
+
+app = typer.Typer(help="Consumer groups of a Kafka cluster.", no_args_is_help=True)
+
+_Name: TypeAlias = Annotated[str, typer.Argument(metavar="GROUP", show_default=False)]
+
+
+@app.command("list")
+def list_groups(
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """The groups, with their states."""
+    found = groups.list_groups(connected(servers, settings, config))
+    if as_json:
+        print_json([asdict(group) for group in found])
+    elif found:
+        print_table(
+            ["group", "state", "type"], [(each.name, each.state, each.type) for each in found]
+        )
+
+
+@app.command()
+def describe(
+    name: _Name,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """A group's members, and its lag in each partition."""
+    group = groups.describe_group(connected(servers, settings, config), name)
+    if as_json:
+        lags = [asdict(each) | {"lag": each.lag} for each in group.partitions]
+        print_json(asdict(group) | {"partitions": lags})
+        return
+    typer.echo(f"{group.name}: {group.state}, {counted(len(group.members), 'member')}")
+    print_table(
+        ["topic", "partition", "offset", "end", "lag", "consumer", "host", "client"],
+        [
+            (
+                each.topic,
+                each.partition,
+                each.offset,
+                each.end,
+                each.lag,
+                each.member and each.member.id,
+                each.member and each.member.host,
+                each.member and each.member.client,
+            )
+            for each in group.partitions
+        ],
+    )
+
+
+@app.command()
+def reset(
+    name: _Name,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--topic",
+            "-t",
+            metavar="TOPIC[:P,…]",
+            help="A topic, or some of its partitions. May be repeated.",
+        ),
+    ] = None,
+    all_topics: Annotated[
+        bool, typer.Option("--all-topics", help="All topics that the group has read.")
+    ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="POSITION",
+            help="earliest, latest, an offset, -N before the end, or a time with its zone.",
+        ),
+    ] = None,
+    shift: Annotated[
+        int | None, typer.Option("--shift", metavar="N", help="Forward by N, or back by -N.")
+    ] = None,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="Do it; else only show what would be done.")
+    ] = False,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Moves a group that nobody is in. Shows what would be done; with --execute, does it."""
+    if (to is None) == (shift is None):
+        raise typer.BadParameter("give one of them", param_hint="--to, --shift")
+    if bool(topics) == all_topics:
+        raise typer.BadParameter("give one of them", param_hint="--topic, --all-topics")
+    moves = groups.reset_group(
+        connected(servers, settings, config),
+        name,
+        dict(_topic(each) for each in topics or ()),
+        to=None if to is None else position(to),
+        shift=shift or 0,
+        execute=execute,
+    )
+    if as_json:
+        print_json({"executed": execute, "offsets": [asdict(move) for move in moves]})
+        return
+    print_table(
+        ["topic", "partition", "offset", "new offset"],
+        [(each.topic, each.partition, each.before, each.after) for each in moves],
+    )
+    if not execute:
+        typer.echo("nothing has changed; --execute does it", err=True)
+
+
+@app.command()
+def delete(
+    names: Annotated[list[str], typer.Argument(metavar="GROUP…", show_default=False)],
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Deletes groups that nobody is in, with their offsets."""
+    connection = connected(servers, settings, config)
+    for name in names:
+        groups.delete_group(connection, name)
+        if not as_json:
+            typer.echo(f"deleted {name}")
+    if as_json:
+        print_json({"deleted": names})
+
+
+def _topic(text: str) -> tuple[str, list[int]]:
+    topic, _, numbers = text.partition(":")
+    try:
+        return topic, [int(number) for number in numbers.split(",")] if numbers else []
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not TOPIC or TOPIC:0,1", param_hint="--topic"
+        ) from None

@@ -1,0 +1,129 @@
+"""``millstream produce``: lines of standard input or a file as the records of a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import typer
+
+from millstream.cli.connecting import Config, Servers, Settings, connected, pairs, unescaped
+from millstream.cli.printing import AsJson, print_json
+from millstream.kafka.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
+from millstream.kafka.positions import milliseconds
+from millstream.kafka.producing import Deliveries, Lines, produce
+from millstream.kafka.records import Encoding, NewRecord
+from millstream.kafka.topics import partitions_of
+from millstream.progress import counted
+
+_INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
+_LONGEST = 100_000_000  # bytes of a record: brokers take no longer request, and judge the rest
+
+_Acks = Literal["all", "1", "0"]
+_Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+def command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    file: Annotated[
+        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="Else standard input.")
+    ] = "-",  # type: ignore[assignment]
+    key_separator: Annotated[
+        str | None,
+        typer.Option("--key-separator", "-k", metavar="TEXT", help="Parts key and value."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="The key of records without one.")
+    ] = None,
+    headers: Annotated[
+        list[str] | None,
+        typer.Option("--header", "-H", metavar="NAME=VALUE", help="On each record. Repeatable."),
+    ] = None,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json-lines", help="Each line is a record as consume --json writes it."),
+    ] = False,
+    null: Annotated[
+        str | None,
+        typer.Option("--null", metavar="TEXT", help="A key or value of this text is null."),
+    ] = None,
+    encoding: Annotated[
+        Encoding, typer.Option("--encoding", help="How keys and values are written.")
+    ] = "text",
+    timestamp: Annotated[
+        str | None,
+        typer.Option("--timestamp", metavar="TIME", help="Event time with its zone. Else now."),
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", min=0, help="For all records.")
+    ] = None,
+    by: Annotated[
+        Partitioner,
+        typer.Option("--partitioner", help="java: by key, with the hash of Java's clients."),
+    ] = "java",
+    compression: Annotated[_Compression, typer.Option("--compression", "-z")] = "none",
+    acks: Annotated[
+        _Acks,
+        typer.Option("--acks", help="With less than all, writing is no longer idempotent."),
+    ] = "all",
+    rate: Annotated[
+        float | None, typer.Option("--rate", metavar="N", help="At most N records a second.")
+    ] = None,
+    json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Writes lines to a topic, each as a record."""
+    if rate is not None and rate <= 0:
+        raise typer.BadParameter("it must be more than 0", param_hint="--rate")
+    connection = connected(servers, settings, config)
+    partitions = partitions_of(connection, topic)
+    lines = Lines(
+        key_separator=unescaped(key_separator).encode() if key_separator else None,
+        null=None if null is None else null.encode(),
+        encoding=encoding,
+        json=json_lines,
+    )
+    fixed = NewRecord(
+        None,
+        None if key is None else key.encode(),
+        tuple((name, value.encode()) for name, value in pairs(headers, "--header").items()),
+        None if timestamp is None else milliseconds(timestamp),
+        partition,
+    )
+    producer = connection.producer(
+        {
+            **CLIENT_SETTINGS,
+            "acks": acks,
+            "enable.idempotence": acks == "all",
+            "compression.type": compression,
+            "message.max.bytes": _LONGEST,
+        }
+    )
+    deliveries = Deliveries(lambda failure: typer.echo(failure, err=True))
+    try:
+        records = _completed(lines.records(file), fixed)
+        choose = partitioner(by, len(partitions))
+        produce(producer, topic, records, choose, deliveries, rate=rate)
+    except KeyboardInterrupt:
+        raise typer.Exit(_INTERRUPTED) from None
+    finally:
+        if json:
+            print_json({"produced": deliveries.arrived, "failed": deliveries.failed})
+        else:
+            typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
+    deliveries.check()
+
+
+def _completed(records: Iterable[NewRecord], fixed: NewRecord) -> Iterator[NewRecord]:
+    """Records with what the command line says of them all, where they do not say it themselves."""
+    for record in records:
+        yield replace(
+            record,
+            key=fixed.key if record.key is None else record.key,
+            headers=fixed.headers + record.headers,
+            timestamp=fixed.timestamp if record.timestamp is None else record.timestamp,
+            partition=fixed.partition if record.partition is None else record.partition,
+        )

@@ -1,0 +1,111 @@
+"""How ``consume`` writes a record: as Kafka's own tool does, by a format, or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from millstream.kafka.records import Encoding, Record, encoded, to_json
+from millstream.model.errors import PlanError, did_you_mean
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Shown(StrEnum):
+    """What may stand before the value, in this order."""
+
+    TIMESTAMP = "timestamp"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    HEADERS = "headers"
+    KEY = "key"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How the bytes of a record are written, and what stands for null."""
+
+    encoding: Encoding = "text"
+    null: str = "null"
+
+    def part(self, data: bytes | None) -> bytes:
+        """A key, a value or that of a header; text is written byte by byte as it is."""
+        return self.null.encode() if data is None else encoded(data, self.encoding)
+
+    def headers(self, record: Record) -> bytes:
+        """The headers as Kafka's own tool writes them."""
+        told = [name.encode() + b":" + self.part(value) for name, value in record.headers]
+        return b",".join(told) or b"NO_HEADERS"
+
+
+def as_json(parts: Parts) -> Callable[[Record], bytes]:
+    """One JSON object a record."""
+    return lambda record: to_json(record, parts.encoding).encode()
+
+
+def as_kafka_does(parts: Parts, shown: Collection[Shown]) -> Callable[[Record], bytes]:
+    """The value, and before it what else is to be shown, with tabs between."""
+    columns: dict[Shown, Callable[[Record], bytes]] = {
+        Shown.TIMESTAMP: lambda record: _timestamp(record).encode(),
+        Shown.PARTITION: lambda record: b"Partition:%d" % record.partition,
+        Shown.OFFSET: lambda record: b"Offset:%d" % record.offset,
+        Shown.HEADERS: parts.headers,
+        Shown.KEY: lambda record: parts.part(record.key),
+    }
+    chosen = [column for name, column in columns.items() if name in shown]
+    return lambda record: b"\t".join(
+        [*(column(record) for column in chosen), parts.part(record.value)]
+    )
+
+
+def by_format(parts: Parts, text: str) -> Callable[[Record], bytes]:
+    """A format in Python's words, such as ``{key}: {value} at {timestamp:%H:%M}``.
+
+    >>> write = by_format(Parts(), "{key} {value:>5} {timestamp:%H:%M}")
+    >>> write(Record("scores", 0, 7, 60_000, "CreateTime", (), b"ann", b"5"))
+    b'ann     5 00:01'
+    """
+
+    def write(record: Record) -> bytes:
+        # Bytes that are no UTF-8 go through text and come out again as they were.
+        values: dict[str, Any] = {
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": _time(record),
+            "timestamp_type": record.timestamp_type,
+            "headers": parts.headers(record).decode(errors="surrogateescape"),
+            "key": parts.part(record.key).decode(errors="surrogateescape"),
+            "value": parts.part(record.value).decode(errors="surrogateescape"),
+        }
+        return text.format(**values).encode(errors="surrogateescape")
+
+    try:
+        write(Record("topic", 0, 0, 0, "CreateTime", (), b"key", b"value"))
+    except KeyError as error:
+        names = [field.name for field in fields(Record)]
+        raise _unreadable(
+            f"it has no field {error.args[0]!r}", did_you_mean(error.args[0], names)
+        ) from error
+    except (ValueError, IndexError, AttributeError, TypeError) as error:
+        raise _unreadable(str(error), "write fields as in '{key}: {value}'") from error
+    return write
+
+
+def _timestamp(record: Record) -> str:
+    if record.timestamp is None:
+        return "NO_TIMESTAMP"
+    return f"{record.timestamp_type}:{record.timestamp}"
+
+
+def _time(record: Record) -> datetime | str:
+    if record.timestamp is None:
+        return "none"
+    return _EPOCH + timedelta(milliseconds=record.timestamp)
+
+
+def _unreadable(why: str, fix: str) -> PlanError:
+    return PlanError("MS113", f"the format cannot be used: {why}", fix=fix)

@@ -1,0 +1,218 @@
+"""``millstream topics``: what topics there are, and changes to them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, TypeAlias
+
+import typer
+
+from millstream.cli.connecting import Config, Servers, Settings, connected, pairs
+from millstream.cli.printing import AsJson, print_json, print_table
+from millstream.kafka import topics
+from millstream.kafka.positions import position
+from millstream.progress import counted
+
+app = typer.Typer(help="Topics of a Kafka cluster.", no_args_is_help=True)
+
+_Names: TypeAlias = Annotated[list[str], typer.Argument(metavar="TOPIC…", show_default=False)]
+_Name: TypeAlias = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
+_Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A setting of the topic, such as retention.ms=60000."
+    ),
+]
+_Internal: TypeAlias = Annotated[
+    bool, typer.Option("--internal", help="Show Kafka's own topics too.")
+]
+
+
+@app.command("list")
+def list_topics(
+    internal: _Internal = False,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """The names of the topics."""
+    names = topics.topic_names(connected(servers, settings, config), internal=internal)
+    if as_json:
+        print_json(names)
+    else:
+        for name in names:
+            typer.echo(name)
+
+
+@app.command()
+def create(
+    names: _Names,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", min=1, help="Else what the brokers say.")
+    ] = None,
+    replication: Annotated[
+        int | None, typer.Option("--replication", "-r", min=1, help="Else what the brokers say.")
+    ] = None,
+    set_: _Set = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="Leave topics alone that are there already.")
+    ] = False,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Makes topics."""
+    connection = connected(servers, settings, config)
+    own = pairs(set_, "--set")
+    there = set(topics.topic_names(connection, internal=True)) if if_not_exists else set()
+    for name in names:
+        if name not in there:
+            topics.create_topic(
+                connection, name, partitions=partitions, replication=replication, settings=own
+            )
+    _done("created", [name for name in names if name not in there], as_json)
+
+
+@app.command()
+def describe(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[TOPIC…]", help="Else all.", show_default=False)
+    ] = None,
+    internal: _Internal = False,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Leader, replicas, offsets and settings of topics."""
+    connection = connected(servers, settings, config)
+    names = names or topics.topic_names(connection, internal=internal)
+    described = topics.describe_topics(connection, names)
+    if as_json:
+        print_json([asdict(topic) for topic in described])
+        return
+    for at, topic in enumerate(described):
+        if at:
+            typer.echo()
+        typer.echo(
+            f"{topic.name}: {counted(len(topic.partitions), 'partition')}, "
+            f"replication {topic.replication}, id {topic.id}"
+        )
+        for name, value in topic.settings.items():
+            typer.echo(f"  {name}={value}")
+        print_table(
+            ["partition", "leader", "replicas", "in sync", "start", "end"],
+            [
+                (
+                    each.number,
+                    each.leader,
+                    _ids(each.replicas),
+                    _ids(each.in_sync),
+                    each.start,
+                    each.end,
+                )
+                for each in topic.partitions
+            ],
+        )
+
+
+@app.command()
+def alter(
+    name: _Name,
+    set_: _Set = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option("--unset", metavar="NAME", help="A setting to leave to the brokers again."),
+    ] = None,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Changes settings of a topic."""
+    own = pairs(set_, "--set")
+    if not own and not unset:
+        raise typer.BadParameter("nothing to change", param_hint="--set, --unset")
+    topics.alter_topic(connected(servers, settings, config), name, set_=own, unset=unset or ())
+    _done("altered", [name], as_json)
+
+
+@app.command()
+def delete(
+    names: _Names,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="Say nothing of topics that are not there.")
+    ] = False,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Deletes topics with all their records."""
+    connection = connected(servers, settings, config)
+    if if_exists:
+        there = set(topics.topic_names(connection, internal=True))
+        names = [name for name in names if name in there]
+    for name in names:
+        topics.delete_topic(connection, name)
+    _done("deleted", names, as_json)
+
+
+@app.command("add-partitions")
+def add_partitions(
+    name: _Name,
+    total: Annotated[
+        int, typer.Option("--total", min=1, help="How many there are to be.", show_default=False)
+    ],
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Adds partitions to a topic. Keys may go to others from then on."""
+    topics.add_partitions(connected(servers, settings, config), name, total)
+    _done("altered", [name], as_json)
+
+
+@app.command("delete-records")
+def delete_records(
+    name: _Name,
+    before: Annotated[
+        str,
+        typer.Option(
+            "--before",
+            metavar="POSITION",
+            help="An offset, -N for all but the last N, a time with its zone, or 'end' for all.",
+            show_default=False,
+        ),
+    ],
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option("--partition", "-p", help="Only this one. May be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+    servers: Servers = None,
+    settings: Settings = None,
+    config: Config = None,
+) -> None:
+    """Deletes the oldest records of a topic."""
+    connection = connected(servers, settings, config)
+    starts = topics.delete_records(connection, name, position(before), partitions or ())
+    if as_json:
+        print_json([{"partition": each, "start": start} for each, start in starts.items()])
+    else:
+        print_table(["partition", "start"], starts.items())
+
+
+def _done(what: str, names: list[str], as_json: bool) -> None:
+    if as_json:
+        print_json({what: names})
+    else:
+        for name in names:
+            typer.echo(f"{what} {name}")
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))

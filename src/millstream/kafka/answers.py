@@ -1,0 +1,60 @@
+"""What a cluster answers to requests, and its refusals as errors that say what to do."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from confluent_kafka import KafkaError as Failure
+from confluent_kafka import KafkaException
+
+from millstream.model.errors import KafkaError, did_you_mean
+
+_NOT_ALLOWED = "ask those who run the cluster for the right to do this"
+_FIXES = {
+    Failure.TOPIC_ALREADY_EXISTS: "choose another name, or add --if-not-exists",
+    Failure.TOPIC_EXCEPTION: "use letters, digits, '.', '_' and '-', at most 249 of them",
+    Failure.INVALID_REPLICATION_FACTOR: "ask for at most as many replicas as there are brokers",
+    Failure.INVALID_PARTITIONS: "give the new total: more partitions than the topic has now",
+    Failure.INVALID_CONFIG: "correct the setting; Kafka's documents list those of a topic",
+    Failure.OFFSET_OUT_OF_RANGE: "name an offset between the partition's first and its end",
+    Failure.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    Failure.GROUP_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+    Failure.CLUSTER_AUTHORIZATION_FAILED: _NOT_ALLOWED,
+}
+
+
+def answer(future: Future[Any], doing: str) -> Any:
+    """The answer to a request, or the error that tells why there is none."""
+    try:
+        return future.result()
+    except KafkaException as error:
+        raise refused(error.args[0], doing) from error
+
+
+def refused(failure: Failure, doing: str) -> KafkaError:
+    """The error for something that the cluster did not do.
+
+    >>> told = Failure(Failure.INVALID_REPLICATION_FACTOR, "there is 1 broker, not 3")
+    >>> print(refused(told, "create topic 'scores'").what)
+    the cluster did not create topic 'scores': there is 1 broker, not 3 (INVALID_REPLICATION_FACTOR)
+    """
+    fix = _FIXES.get(failure.code(), "mend what the cluster says, or try again if it was busy")
+    what = f"the cluster did not {doing}: {failure.str().rstrip('.')} ({failure.name()})"
+    return KafkaError("MS323", what, fix=fix)
+
+
+def known_topic(topic: str, topics: list[str]) -> str:
+    """The topic, if it is among those of the cluster.
+
+    >>> known_topic("scores", ["scores", "totals"])
+    'scores'
+    """
+    if topic in topics:
+        return topic
+    fix = (
+        f"{did_you_mean(topic, topics)}; or make it: millstream topics create {topic}"
+        if topics
+        else f"make it: millstream topics create {topic}"
+    )
+    raise KafkaError("MS321", f"the cluster has no topic {topic!r}", fix=fix)

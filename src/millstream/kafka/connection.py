@@ -1,0 +1,131 @@
+"""How a Kafka cluster is reached: its address, the settings of its clients, and the clients."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import KafkaError as Failure
+from confluent_kafka.admin import AdminClient
+
+from millstream.kafka.local import running
+from millstream.kafka.settings import unknown_setting
+from millstream.model.errors import KafkaError
+
+PATIENCE = 10.0
+"""Seconds that brokers which say nothing get to answer."""
+_SECOND_CHANCE = 2.0  # and after a no: "localhost" may have two addresses, of which one is right
+_NOES = {Failure._ALL_BROKERS_DOWN, Failure._AUTHENTICATION, Failure._SSL}
+_AROUND = re.compile(r"^\S+/\S+: | \(after [^)]*\)$")  # what librdkafka puts around a reason
+
+# librdkafka tells each failed attempt; what matters of it is in the errors that are raised.
+_log = logging.getLogger("millstream.kafka.client")
+_log.addHandler(logging.NullHandler())
+
+
+def servers_of(given: str | None = None) -> str:
+    """The address of the cluster: as given, else the local brokers, else MILLSTREAM_SERVERS.
+
+    >>> servers_of("kafka-1:9092,kafka-2:9092")
+    'kafka-1:9092,kafka-2:9092'
+    """
+    local = None if given else running()
+    servers = given or (local.servers if local else os.environ.get("MILLSTREAM_SERVERS"))
+    if not servers:
+        raise KafkaError(
+            "MS320",
+            "no Kafka cluster is named: no servers are given, no local brokers run, and "
+            "MILLSTREAM_SERVERS is not set",
+            fix="start local brokers, millstream kafka up, or name servers: --servers HOST:PORT",
+        )
+    return servers
+
+
+@dataclass(frozen=True)
+class Connection:
+    """The address of a cluster and the settings of its clients, in librdkafka's names.
+
+    Its admin client is opened at the first use, and only if a broker answers.
+    """
+
+    servers: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def to(servers: str | None = None, settings: Mapping[str, str] | None = None) -> Connection:
+        """A connection to the servers, or to those that ``servers_of`` finds."""
+        settings = settings or {}
+        return Connection(servers_of(servers or settings.get("bootstrap.servers")), settings)
+
+    @cached_property
+    def admin(self) -> AdminClient:
+        """The admin client."""
+        tried: list[Failure] = []
+        admin: AdminClient = self._client(AdminClient, {"error_cb": tried.append})
+        _reach(admin, self.servers, tried)
+        return admin
+
+    def producer(self, settings: Mapping[str, Any]) -> Producer:
+        """A producer with more settings; those of the connection go before them."""
+        producer: Producer = self._client(Producer, settings)
+        return producer
+
+    def consumer(self, settings: Mapping[str, Any]) -> Consumer:
+        """A consumer with more settings; those of the connection go before them."""
+        consumer: Consumer = self._client(Consumer, settings)
+        return consumer
+
+    def _client(self, kind: Any, settings: Mapping[str, Any]) -> Any:
+        try:
+            return kind(
+                {"error_cb": _unheard, **settings, **self.settings}
+                | {"bootstrap.servers": self.servers, "logger": _log}
+            )
+        except KafkaException as error:
+            raise unknown_setting(error.args[0].str()) from error
+
+
+def check_reachable(connection: Connection) -> None:
+    """Raises within seconds, with what was tried, if no broker answers."""
+    _ = connection.admin
+
+
+def _unheard(_error: Failure) -> None:
+    """The client goes on by itself after what it tells here; what it gives up on is raised."""
+
+
+def _reach(admin: AdminClient, servers: str, tried: list[Failure]) -> None:
+    patient_until = time.monotonic() + PATIENCE
+    refused = False
+    while not _answers(admin):
+        admin.poll(0)  # hears of the errors
+        now = time.monotonic()
+        if not refused and any(failure.code() in _NOES for failure in tried):
+            refused = True
+            patient_until = min(patient_until, now + _SECOND_CHANCE)
+        if now > patient_until:
+            raise _unreachable(servers, tried)
+
+
+def _answers(admin: AdminClient) -> bool:
+    try:
+        return bool(admin.cluster_id(timeout=0.25))
+    except KafkaException:
+        return False
+
+
+def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:
+    told = (failure.str() for failure in tried if failure.code() != Failure._ALL_BROKERS_DOWN)
+    reasons = dict.fromkeys(_AROUND.sub("", text) for text in told)
+    return KafkaError(
+        "MS320",
+        f"no Kafka broker answers at {servers}: {'; '.join(reasons) or 'silence'}",
+        fix="check the address and that brokers run; with TLS or SASL, give security.protocol",
+    )

@@ -1,0 +1,252 @@
+"""The consumer groups of a cluster: how far each has read, and moving it elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka import KafkaError as Failure
+from confluent_kafka.admin import ConsumerGroupDescription
+
+from millstream.kafka.answers import answer, refused
+from millstream.kafka.connection import Connection
+from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
+from millstream.kafka.topics import partitions_of
+from millstream.model.errors import KafkaError, did_you_mean
+
+_INACTIVE = {"EMPTY", "DEAD"}
+
+
+@dataclass(frozen=True)
+class GroupListing:
+    """A group, its state and its protocol in Kafka's words."""
+
+    name: str
+    state: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A consumer that is in a group."""
+
+    id: str
+    client: str
+    host: str
+
+
+@dataclass(frozen=True)
+class PartitionLag:
+    """How far a group has read a partition, and who of it reads on.
+
+    ``offset`` is None where nothing is committed, ``end`` where the partition is gone.
+    """
+
+    topic: str
+    partition: int
+    offset: int | None
+    end: int | None
+    member: Member | None
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets are still to be read."""
+        if self.offset is None or self.end is None:
+            return None
+        return max(0, self.end - self.offset)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group as its coordinator describes it."""
+
+    name: str
+    state: str
+    type: str
+    assignor: str
+    members: tuple[Member, ...]
+    partitions: tuple[PartitionLag, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A partition's offset before and after a reset."""
+
+    topic: str
+    partition: int
+    before: int | None
+    after: int
+
+
+def list_groups(connection: Connection) -> list[GroupListing]:
+    """All consumer groups, by name."""
+    found = answer(connection.admin.list_consumer_groups(), "list its groups")
+    for error in found.errors:
+        raise refused(error.args[0], "list its groups")
+    return sorted(
+        (GroupListing(each.group_id, each.state.name, each.type.name) for each in found.valid),
+        key=lambda group: group.name,
+    )
+
+
+def describe_group(connection: Connection, name: str) -> Group:
+    """A group's members, and its lag in each partition it has read or reads now."""
+    described = _described(connection, name)
+    if described is None:
+        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    committed = _committed(connection, name)
+    readers = {
+        partition: Member(each.member_id, each.client_id, each.host)
+        for each in described.members
+        for partition in each.assignment.topic_partitions
+    }
+    return Group(
+        name,
+        described.state.name,
+        described.type.name,
+        described.partition_assignor,
+        tuple(Member(each.member_id, each.client_id, each.host) for each in described.members),
+        _lags(connection, committed, readers),
+    )
+
+
+def reset_group(
+    connection: Connection,
+    name: str,
+    topics: Mapping[str, Collection[int]],
+    *,
+    to: Position | None = None,
+    shift: int = 0,
+    execute: bool = False,
+) -> list[Move]:
+    """Moves a group to a position, or by ``shift`` offsets from where it is.
+
+    ``topics`` names topics and their partitions, an empty collection meaning all; no topics mean
+    all that the group has read. Without ``execute`` nothing changes. A group that nobody knows
+    comes to be, if topics are named.
+    """
+    described = _described(connection, name)
+    if described is None and not topics:
+        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    if described is not None:
+        check_inactive(name, described.state.name)
+    committed = _committed(connection, name) if described is not None else {}
+    places = (
+        [
+            place
+            for topic, numbers in topics.items()
+            for place in partitions_of(connection, topic, numbers)
+        ]
+        if topics
+        else list(committed)
+    )
+    moved = _moved(connection, places, committed, to, shift)
+    if execute and moved:
+        _commit(connection, name, moved)
+    return [
+        Move(each.topic, each.partition, committed.get(each), moved[each])
+        for each in sorted(moved, key=_order)
+    ]
+
+
+def delete_group(connection: Connection, name: str) -> None:
+    """Deletes a group that nobody is in, with its offsets."""
+    described = _described(connection, name)
+    if described is None:
+        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    check_inactive(name, described.state.name)
+    answer(connection.admin.delete_consumer_groups([name])[name], f"delete group {name!r}")
+
+
+def check_inactive(name: str, state: str) -> None:
+    """Raises if a group is in use: who reads would overwrite a change, or be cut off."""
+    if state not in _INACTIVE:
+        raise KafkaError(
+            "MS325",
+            f"group {name!r} is in use: its state is {state}",
+            fix="stop its consumers and wait until they are gone, or for their session's timeout",
+        )
+
+
+def unknown_group(name: str, groups: list[str]) -> KafkaError:
+    """The error for a group that is not there."""
+    fix = did_you_mean(name, groups) if groups else "there are none: a consumer makes its group"
+    return KafkaError("MS324", f"the cluster has no group {name!r}", fix=fix)
+
+
+def _described(connection: Connection, name: str) -> ConsumerGroupDescription | None:
+    """The group, or None. Old brokers call an unknown group dead, new ones say so."""
+    asked = connection.admin.describe_consumer_groups([name])
+    try:
+        described: ConsumerGroupDescription = asked[name].result()
+    except KafkaException as error:
+        if error.args[0].code() == Failure.GROUP_ID_NOT_FOUND:
+            return None
+        raise refused(error.args[0], f"describe group {name!r}") from error
+    gone = described.state is ConsumerGroupState.DEAD
+    return None if gone and not _committed(connection, name) else described
+
+
+def _committed(connection: Connection, name: str) -> dict[TopicPartition, int]:
+    asked = connection.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])
+    found = answer(asked[name], f"tell the offsets of group {name!r}").topic_partitions
+    return {TopicPartition(each.topic, each.partition): each.offset for each in found}
+
+
+def _lags(
+    connection: Connection,
+    committed: Mapping[TopicPartition, int],
+    readers: Mapping[TopicPartition, Member],
+) -> tuple[PartitionLag, ...]:
+    places = sorted({*committed, *readers}, key=_order)
+    topics = connection.admin.list_topics(timeout=30).topics
+    there = [
+        each
+        for each in places
+        if each.topic in topics and each.partition in topics[each.topic].partitions
+    ]
+    ends = offsets_at(connection.admin, there, END)
+    return tuple(
+        PartitionLag(
+            each.topic, each.partition, committed.get(each), ends.get(each), readers.get(each)
+        )
+        for each in places
+    )
+
+
+def _moved(
+    connection: Connection,
+    places: list[TopicPartition],
+    committed: Mapping[TopicPartition, int],
+    to: Position | None,
+    shift: int,
+) -> dict[TopicPartition, int]:
+    admin = connection.admin
+    if to is not None:
+        return offsets_at(admin, places, to)
+    read = [each for each in places if each in committed]
+    wanted = {each: committed[each] + shift for each in read}
+    return within(wanted, offsets_at(admin, read, BEGINNING), offsets_at(admin, read, END))
+
+
+def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, int]) -> None:
+    offsets = [TopicPartition(each.topic, each.partition, at) for each, at in moved.items()]
+    request = ConsumerGroupTopicPartitions(name, offsets)
+    asked = connection.admin.alter_consumer_group_offsets([request])
+    result = answer(asked[name], f"reset group {name!r}")
+    for each in _failed(result.topic_partitions):
+        raise refused(each, f"reset group {name!r}")
+
+
+def _failed(partitions: Iterable[TopicPartition]) -> list[Failure]:
+    return [each.error for each in partitions if each.error is not None]
+
+
+def _order(place: TopicPartition) -> tuple[str, int]:
+    return place.topic, place.partition

@@ -1,0 +1,64 @@
+"""Chooses the partition of a record that is to be written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import cycle
+from typing import Literal
+
+from millstream.kafka.records import NewRecord
+
+Partitioner = Literal["java", "round-robin", "sticky"]
+
+CLIENT_SETTINGS = {"partitioner": "murmur2_random"}
+"""What makes a client choose as Java's: the same hash of the key, and batches without a key."""
+_CLIENT_CHOOSES = -1
+_STICKY_BYTES = 16_384  # Java's batch.size
+
+
+def partitioner(name: Partitioner, partitions: int) -> Callable[[NewRecord], int]:
+    """What chooses a partition for each record that does not name its own.
+
+    ``java`` leaves it to a client with the settings above. The others do not look at the key:
+    ``round-robin`` takes the partitions in turn, ``sticky`` stays with one as long as Java does.
+
+    >>> choose = partitioner("round-robin", 3)
+    >>> [choose(NewRecord(b"x")) for _ in range(4)], choose(NewRecord(b"x", partition=2))
+    ([0, 1, 2, 0], 2)
+    """
+    choose = _CHOICES[name](partitions)
+    return lambda record: choose(record) if record.partition is None else record.partition
+
+
+def _by_key(_partitions: int) -> Callable[[NewRecord], int]:
+    return lambda _record: _CLIENT_CHOOSES
+
+
+def _in_turn(partitions: int) -> Callable[[NewRecord], int]:
+    turns = cycle(range(partitions))
+    return lambda _record: next(turns)
+
+
+class _Sticky:
+    """Stays with a partition for a number of bytes, then takes another at random."""
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._partition = random.randrange(partitions)
+        self._bytes = 0
+
+    def __call__(self, record: NewRecord) -> int:
+        if self._bytes >= _STICKY_BYTES and self._partitions > 1:
+            step = random.randrange(1, self._partitions)
+            self._partition = (self._partition + step) % self._partitions
+            self._bytes = 0
+        self._bytes += len(record.key or b"") + len(record.value or b"")
+        return self._partition
+
+
+_CHOICES: dict[Partitioner, Callable[[int], Callable[[NewRecord], int]]] = {
+    "java": _by_key,
+    "round-robin": _in_turn,
+    "sticky": _Sticky,
+}

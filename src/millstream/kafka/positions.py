@@ -1,0 +1,118 @@
+"""Places in the partitions of a topic, in people's words, and the offsets they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from millstream.kafka.answers import answer
+from millstream.model.errors import PlanError
+from millstream.model.instants import instant
+
+_WORDS: dict[str, Literal["beginning", "end"]] = {
+    "beginning": "beginning",
+    "earliest": "beginning",
+    "end": "end",
+    "latest": "end",
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in each of several partitions.
+
+    ``number`` is an offset, how many offsets before the end, or milliseconds since 1970-01-01 UTC.
+    """
+
+    kind: Literal["beginning", "end", "offset", "last", "timestamp"]
+    number: int = 0
+
+
+BEGINNING = Position("beginning")
+END = Position("end")
+
+
+def position(text: str) -> Position:
+    """A position as people write it.
+
+    >>> position("beginning"), position("42")
+    (Position(kind='beginning', number=0), Position(kind='offset', number=42))
+    >>> position("-5"), position("1970-01-01T01:00:01+01:00")
+    (Position(kind='last', number=5), Position(kind='timestamp', number=1000))
+    """
+    if text in _WORDS:
+        return Position(_WORDS[text])
+    try:
+        number = int(text)
+    except ValueError:
+        return Position("timestamp", milliseconds(text))
+    return Position("offset", number) if number >= 0 else Position("last", -number)
+
+
+def milliseconds(text: str) -> int:
+    """A point in time as Kafka counts it.
+
+    >>> milliseconds("2026-07-01T12:00:00Z")
+    1782907200000
+    """
+    try:
+        return instant(text) // 1000
+    except PlanError as error:
+        raise PlanError(
+            "MS118", error.what, fix="write a time with its zone, such as 2026-07-01T12:00:00+02:00"
+        ) from None
+
+
+def offsets_at(
+    admin: AdminClient,
+    partitions: Iterable[TopicPartition],
+    place: Position,
+    *,
+    committed: bool = False,
+) -> dict[TopicPartition, int]:
+    """The offset of the position in each partition, never outside of what the partition holds.
+
+    With ``committed``, a partition ends where its first open transaction begins.
+    """
+    partitions = list(partitions)
+    ends = _listed(admin, partitions, OffsetSpec.latest(), committed)
+    if place.kind == "end":
+        return ends
+    if place.kind == "timestamp":
+        found = _listed(admin, partitions, OffsetSpec.for_timestamp(place.number), committed)
+        return {each: ends[each] if at < 0 else at for each, at in found.items()}
+    starts = _listed(admin, partitions, OffsetSpec.earliest(), committed)
+    if place.kind == "beginning":
+        return starts
+    wanted = (
+        dict.fromkeys(partitions, place.number)
+        if place.kind == "offset"
+        else {each: ends[each] - place.number for each in partitions}
+    )
+    return within(wanted, starts, ends)
+
+
+def within(
+    wanted: Mapping[TopicPartition, int],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Offsets, moved to the nearest that their partitions hold."""
+    return {each: max(starts[each], min(ends[each], at)) for each, at in wanted.items()}
+
+
+def _listed(
+    admin: AdminClient, partitions: list[TopicPartition], spec: OffsetSpec, committed: bool
+) -> dict[TopicPartition, int]:
+    if not partitions:
+        return {}
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    asked = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level)
+    return {
+        each: answer(future, f"tell the offsets of {each.topic}-{each.partition}").offset
+        for each, future in asked.items()
+    }

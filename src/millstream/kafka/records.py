@@ -1,0 +1,170 @@
+"""Records as people and programs write them in lines: text, bytes in hex or base64, JSON."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
+    Message,
+)
+
+from millstream.kafka.positions import milliseconds
+
+Encoding = Literal["text", "hex", "base64"]
+Headers = tuple[tuple[str, bytes | None], ...]
+TimestampType = Literal["CreateTime", "LogAppendTime", "NoTimestampType"]
+
+_TIMESTAMP_TYPES: dict[int, TimestampType] = {
+    TIMESTAMP_NOT_AVAILABLE: "NoTimestampType",
+    TIMESTAMP_CREATE_TIME: "CreateTime",
+    TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """A record to be written. Null is no key or no value; an empty one is neither.
+
+    Without a timestamp (milliseconds since 1970-01-01 UTC) it gets the time of writing, without a
+    partition the one that a partitioner chooses.
+    """
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
+    timestamp: int | None = None
+    partition: int | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record that was read."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    timestamp_type: TimestampType
+    headers: Headers
+    key: bytes | None
+    value: bytes | None
+
+    @staticmethod
+    def of(message: Message) -> Record:
+        """The record in a message that is no error."""
+        kind, at = message.timestamp()
+        # The types allow None everywhere, for errors; a record has a place.
+        topic: Any = message.topic()
+        partition: Any = message.partition()
+        offset: Any = message.offset()
+        headers: Any = message.headers() or ()
+        return Record(
+            topic,
+            partition,
+            offset,
+            None if kind == TIMESTAMP_NOT_AVAILABLE else at,
+            _TIMESTAMP_TYPES[kind],
+            tuple(headers),
+            message.key(),
+            message.value(),
+        )
+
+
+def encoded(data: bytes, encoding: Encoding) -> bytes:
+    """Bytes as they are, or in digits that any terminal and file can hold.
+
+    >>> encoded(b"ok", "text"), encoded(b"ok", "hex"), encoded(b"ok", "base64")
+    (b'ok', b'6f6b', b'b2s=')
+    """
+    if encoding == "hex":
+        return binascii.hexlify(data)
+    return base64.b64encode(data) if encoding == "base64" else data
+
+
+def decoded(data: bytes, encoding: Encoding) -> bytes:
+    """The other way round; a ValueError tells what is wrong.
+
+    >>> decoded(b"6f6b", "hex")
+    b'ok'
+    """
+    if encoding == "hex":
+        return binascii.unhexlify(data)
+    return base64.b64decode(data, validate=True) if encoding == "base64" else data
+
+
+def to_json(record: Record, encoding: Encoding = "text") -> str:
+    """A record as one line of JSON, which ``from_json`` reads back.
+
+    A record with bytes that are no text is written in base64 as a whole, and says so.
+
+    >>> at = 1_782_907_200_000
+    >>> print(to_json(Record("scores", 0, 7, at, "CreateTime", (), None, b"5")))
+    {"topic":"scores","partition":0,"offset":7,"timestamp":1782907200000,\
+"timestamp_type":"CreateTime","headers":[],"key":null,"value":"5"}
+    """
+    try:
+        return _json(record, encoding)
+    except UnicodeDecodeError:
+        return _json(record, "base64")
+
+
+def from_json(line: bytes) -> NewRecord:
+    """A record in a line of JSON: an object with a value, and what else is to be said of it.
+
+    A value or key that is an object, a list, a number or a truth value is written as JSON.
+
+    >>> from_json(b'{"key": "ann", "value": {"points": 5}}')
+    NewRecord(value=b'{"points":5}', key=b'ann', headers=(), timestamp=None, partition=None)
+    """
+    fields = json.loads(line)
+    if not isinstance(fields, dict) or "value" not in fields:
+        raise ValueError('it is no object with a "value"')
+    encoding = fields.get("encoding", "text")
+    if encoding not in ("text", "hex", "base64"):
+        raise ValueError(f"the encoding {encoding!r} is not text, hex or base64")
+    at = fields.get("timestamp")
+    headers = fields.get("headers") or []
+    return NewRecord(
+        _bytes(fields["value"], encoding),
+        _bytes(fields.get("key"), encoding),
+        tuple(
+            (str(name), _bytes(value, encoding))
+            for name, value in (headers.items() if isinstance(headers, dict) else headers)
+        ),
+        milliseconds(at) if isinstance(at, str) else at,
+        fields.get("partition"),
+    )
+
+
+def _json(record: Record, encoding: Encoding) -> str:
+    def text(data: bytes | None) -> str | None:
+        return None if data is None else encoded(data, encoding).decode()
+
+    fields: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": record.timestamp_type,
+        "headers": [[name, text(value)] for name, value in record.headers],
+        "key": text(record.key),
+        "value": text(record.value),
+    }
+    if encoding != "text":
+        fields["encoding"] = encoding
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _bytes(value: Any, encoding: Encoding) -> bytes | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return decoded(value.encode(), encoding)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

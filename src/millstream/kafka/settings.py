@@ -1,0 +1,158 @@
+"""Client settings as Kafka's own tools take them, in the names of librdkafka, which we run on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from millstream.model.errors import KafkaError
+
+_RENAMED = {
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_STORES = {"ssl.truststore": "a CA file in PEM", "ssl.keystore": "a PKCS#12 or PEM file"}
+_LOGIN = re.compile(
+    r"\S*\.(?:Plain|Scram)LoginModule\s+required\s+(?P<options>.*?);?\s*", re.DOTALL
+)
+_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'([^']*)'|([^\s;"']+))""")
+
+# One line of a file of properties: comments and blanks aside, a key, a separator, a value.
+_PROPERTY = re.compile(r"(?P<key>(?:\\.|[^\\\s=:])+)\s*[=:\s]?\s*(?P<value>.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def client_settings(file: str | Path | None = None, pairs: Iterable[str] = ()) -> dict[str, str]:
+    """The settings of a properties file and of ``name=value`` pairs, the pairs last.
+
+    Names may be Java's or librdkafka's.
+
+    >>> client_settings(pairs=["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"])
+    {'security.protocol': 'SASL_SSL', 'sasl.mechanism': 'PLAIN'}
+    """
+    settings = _read(Path(file)) if file is not None else {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise KafkaError(
+                "MS322",
+                f"the client setting {pair!r} is not of the form name=value",
+                fix="write it like this: -X security.protocol=SASL_SSL",
+            )
+        settings[name.strip()] = value.strip()
+    return translated(settings)
+
+
+def translated(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings in Java's names as librdkafka's; what it has no name for is refused.
+
+    >>> login = 'org.apache.kafka.common.security.plain.PlainLoginModule required'
+    >>> translated({"sasl.jaas.config": f'{login} username="ann" password="secret";'})
+    {'sasl.username': 'ann', 'sasl.password': 'secret'}
+    """
+    result: dict[str, str] = {}
+    for name, value in settings.items():
+        if name == "sasl.jaas.config":
+            result |= _login(value)
+        elif name == "ssl.endpoint.identification.algorithm":
+            result[name] = value or "none"  # Java says it with an empty text
+        elif (store := name.rpartition(".")[0]) in _STORES:
+            result |= _store(store, settings) if name.endswith(".location") else {}
+        else:
+            result[_RENAMED.get(name, name)] = value
+    return result
+
+
+def unknown_setting(reason: str) -> KafkaError:
+    """The error for settings that librdkafka does not take."""
+    return KafkaError(
+        "MS322",
+        f"the Kafka client does not take the settings: {reason}",
+        fix="leave the setting out, or give it in librdkafka's words",
+    )
+
+
+def _store(store: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """A Java key or trust store. librdkafka reads PEM files, and keys from PKCS#12."""
+    kind = settings.get(f"{store}.type", "JKS").upper()
+    location = settings[f"{store}.location"]
+    password = settings.get(f"{store}.password")
+    if store == "ssl.truststore" and kind == "PEM":
+        return {"ssl.ca.location": location}
+    if store == "ssl.keystore" and kind == "PEM":
+        return {"ssl.certificate.location": location, "ssl.key.location": location}
+    if store == "ssl.keystore" and kind == "PKCS12":
+        return {f"{store}.location": location} | (
+            {f"{store}.password": password} if password is not None else {}
+        )
+    name = "ssl.ca.location" if store == "ssl.truststore" else "ssl.keystore.location"
+    raise KafkaError(
+        "MS322",
+        f"{store}.location={location} is a {kind} store, which the Kafka client cannot read",
+        fix=f"export it with keytool or openssl to {_STORES[store]}, and write {name}=FILE",
+    )
+
+
+def _login(text: str) -> dict[str, str]:
+    found = _LOGIN.fullmatch(text.strip())
+    options = {
+        name: re.sub(r"\\(.)", r"\1", quoted) or single or plain
+        for name, quoted, single, plain in _OPTION.findall(found["options"] if found else "")
+    }
+    if not {"username", "password"} <= options.keys():
+        raise KafkaError(
+            "MS322",
+            "sasl.jaas.config is not a login with a user name and a password (PLAIN or SCRAM)",
+            fix="give the login in librdkafka's settings, whose names begin with sasl.",
+        )
+    return {"sasl.username": options["username"], "sasl.password": options["password"]}
+
+
+def _read(file: Path) -> dict[str, str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KafkaError(
+            "MS322",
+            f"the file of client settings {file} cannot be read: {error}",
+            fix="name a file of lines such as security.protocol=SASL_SSL",
+        ) from error
+    return dict(map(_property, _logical_lines(text)))
+
+
+def _logical_lines(text: str) -> Iterable[str]:
+    """The lines without blanks and comments, each joined with those that continue it."""
+    joined = ""
+    for line in text.splitlines():
+        line = line.lstrip()
+        if not joined and (not line or line[0] in "#!"):
+            continue
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            joined += line[:-1]
+            continue
+        yield joined + line
+        joined = ""
+    if joined:
+        yield joined
+
+
+def _property(line: str) -> tuple[str, str]:
+    found = _PROPERTY.match(line)
+    # A line that begins with a separator has an empty name: Java takes it so, and the client not.
+    key, value = (found["key"], found["value"]) if found else ("", line)
+    return _unescaped(key), _unescaped(value).strip()
+
+
+def _unescaped(text: str) -> str:
+    def plain(found: re.Match[str]) -> str:
+        sign = found[1]
+        return chr(int(sign[1:], 16)) if len(sign) > 1 else _CONTROL.get(sign, sign)
+
+    return _ESCAPE.sub(plain, text)

@@ -1,0 +1,214 @@
+"""The topics of a cluster: what there is, and what can be done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from confluent_kafka import TopicCollection, TopicPartition
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+    TopicDescription,
+)
+
+from millstream.kafka.answers import answer, known_topic
+from millstream.kafka.connection import Connection
+from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
+from millstream.model.errors import PlanError
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: who holds it, and the offsets from ``start`` to before ``end`` that it holds.
+
+    Without a leader, its offsets are not known.
+    """
+
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    start: int | None
+    end: int | None
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic, with the settings that differ from those of its brokers."""
+
+    name: str
+    id: str
+    internal: bool
+    partitions: tuple[Partition, ...]
+    settings: dict[str, str | None]
+
+    @property
+    def replication(self) -> int:
+        """How many brokers hold each partition."""
+        return len(self.partitions[0].replicas)
+
+
+def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
+    """The names of all topics; those that Kafka keeps for itself only with ``internal``."""
+    names = sorted(connection.admin.list_topics(timeout=30).topics)
+    if internal or not names:
+        return names
+    asked = connection.admin.describe_topics(TopicCollection(names))
+    return [name for name in names if not _described(asked[name], name).is_internal]
+
+
+def partitions_of(
+    connection: Connection, topic: str, numbers: Collection[int] = ()
+) -> list[TopicPartition]:
+    """The partitions of a topic: all, or those with the numbers."""
+    topics = connection.admin.list_topics(timeout=30).topics
+    there = topics[known_topic(topic, sorted(topics))].partitions
+    unknown = [number for number in numbers if number not in there]
+    if unknown:
+        raise PlanError(
+            "MS113",
+            f"topic {topic!r} has no partition {unknown[0]}",
+            fix=f"name one from 0 to {max(there)}",
+        )
+    return [TopicPartition(topic, number) for number in sorted(numbers or there)]
+
+
+def describe_topics(connection: Connection, names: Collection[str]) -> list[Topic]:
+    """What is known of each topic."""
+    topics = sorted(connection.admin.list_topics(timeout=30).topics)
+    for name in names:
+        known_topic(name, topics)
+    if not names:
+        return []
+    asked = connection.admin.describe_topics(TopicCollection(list(names)))
+    described = [_described(asked[name], name) for name in names]
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    configs = connection.admin.describe_configs(resources)
+    settings = [
+        _settings(answer(configs[each], f"tell the settings of {each.name!r}"))
+        for each in resources
+    ]
+    led = [
+        TopicPartition(topic.name, partition.id)
+        for topic in described
+        for partition in topic.partitions
+        if partition.leader is not None
+    ]
+    starts = offsets_at(connection.admin, led, BEGINNING)
+    ends = offsets_at(connection.admin, led, END)
+    return [
+        _topic(topic, own, starts, ends) for topic, own in zip(described, settings, strict=True)
+    ]
+
+
+def create_topic(
+    connection: Connection,
+    name: str,
+    *,
+    partitions: int | None = None,
+    replication: int | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
+    """Makes a topic; what is left out, the brokers decide."""
+    new = NewTopic(
+        name,
+        num_partitions=-1 if partitions is None else partitions,
+        replication_factor=-1 if replication is None else replication,
+        config=dict(settings or {}),
+    )
+    answer(connection.admin.create_topics([new])[name], f"create topic {name!r}")
+
+
+def alter_topic(
+    connection: Connection,
+    name: str,
+    *,
+    set_: Mapping[str, str] | None = None,
+    unset: Collection[str] = (),
+) -> None:
+    """Gives settings of a topic a value of its own, or takes it away again."""
+    partitions_of(connection, name)
+    entries = [
+        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in (set_ or {}).items()
+    ] + [ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in unset]
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+    asked = connection.admin.incremental_alter_configs([resource])
+    answer(asked[resource], f"alter topic {name!r}")
+
+
+def delete_topic(connection: Connection, name: str) -> None:
+    """Deletes a topic and all its records."""
+    partitions_of(connection, name)
+    answer(connection.admin.delete_topics([name])[name], f"delete topic {name!r}")
+
+
+def add_partitions(connection: Connection, name: str, total: int) -> None:
+    """Adds partitions until the topic has ``total``; records stay where they are."""
+    partitions_of(connection, name)
+    asked = connection.admin.create_partitions([NewPartitions(name, total)])
+    answer(asked[name], f"add partitions to topic {name!r}")
+
+
+def delete_records(
+    connection: Connection, name: str, before: Position, partitions: Collection[int] = ()
+) -> dict[int, int]:
+    """Deletes the records before the position; gives the first offset left in each partition."""
+    places = offsets_at(connection.admin, partitions_of(connection, name, partitions), before)
+    asked = connection.admin.delete_records(
+        [TopicPartition(name, each.partition, at) for each, at in places.items()]
+    )
+    return {
+        each.partition: answer(future, f"delete records of {name}-{each.partition}").low_watermark
+        for each, future in asked.items()
+    }
+
+
+def _described(future: Future[TopicDescription], name: str) -> TopicDescription:
+    description: TopicDescription = answer(future, f"describe topic {name!r}")
+    return description
+
+
+def _settings(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
+    # The client gives the source as a number.
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    return {
+        name: entry.value
+        for name, entry in sorted(configs.items())
+        if ConfigSource(entry.source) is own
+    }
+
+
+def _topic(
+    described: TopicDescription,
+    settings: dict[str, str | None],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> Topic:
+    partitions = []
+    for each in sorted(described.partitions, key=lambda partition: partition.id):
+        place = TopicPartition(described.name, each.id)
+        partitions.append(
+            Partition(
+                number=each.id,
+                leader=None if each.leader is None else each.leader.id,
+                replicas=tuple(node.id for node in each.replicas),
+                in_sync=tuple(node.id for node in each.isr),
+                start=starts.get(place),
+                end=ends.get(place),
+            )
+        )
+    return Topic(
+        described.name,
+        str(described.topic_id),
+        described.is_internal,
+        tuple(partitions),
+        settings,
+    )
