@@ -15,6 +15,7 @@ from rich.text import Text
 from millstream.model.errors import MillstreamError
 
 _JSON = "millstream.json"
+_ENDLESS = 10_000  # columns: a terminal breaks long lines better than a table
 
 
 def _remember(ctx: typer.Context, as_json: bool) -> bool:
@@ -42,9 +43,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
         table.add_column(column, justify="right" if right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*[Text("" if cell is None else str(cell)) for cell in row])
-    console = Console(highlight=False)
-    console.width = max(console.width, console.measure(table).maximum)
-    console.print(table, soft_wrap=True)
+    Console(highlight=False, width=_ENDLESS).print(table)
 
 
 def print_error(error: MillstreamError, ctx: Any) -> None:

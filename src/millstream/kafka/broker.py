@@ -38,6 +38,11 @@ class Broker:
         return self.process.pid if self.process and self.process.runs else None
 
     @property
+    def data(self) -> Path:
+        """Its topics; there once it is formatted."""
+        return self.folder / "data"
+
+    @property
     def log(self) -> Path:
         """What it has logged since it was started."""
         return self.folder / "kafka.log"
@@ -86,9 +91,7 @@ def _settings(broker: Broker, brokers: Sequence[Broker]) -> dict[str, object]:
 
 def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> None:
     """Makes the directory of a broker's data, whole or not at all."""
-    data, unfinished = broker.folder / "data", broker.folder / "data.unfinished"
-    if data.exists():
-        return
+    unfinished = broker.folder / "data.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     settings = (broker.folder / "server.properties").read_text(encoding="utf-8")
     (broker.folder / "format.properties").write_text(
@@ -105,7 +108,7 @@ def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> Non
     )
     if done.returncode != 0:
         raise not_started(broker.id, broker.folder, done.stdout)
-    unfinished.rename(data)
+    unfinished.rename(broker.data)
 
 
 def start(broker: Broker, jars: Sequence[Path]) -> Process:

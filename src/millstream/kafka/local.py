@@ -192,7 +192,7 @@ def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
     count, first = len(cluster.brokers), cluster.brokers[0]
     if brokers not in (None, count):
         raise _unfit(
-            f"{folder} holds a cluster of {count} brokers, not of {brokers}",
+            f"{folder} holds a cluster with --brokers {count}, not {brokers}",
             f"write --brokers {count}, keep the other one elsewhere (--data), or delete this one: "
             "millstream kafka down --wipe",
         )
@@ -240,9 +240,7 @@ def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) 
     for number in numbers:
         write_settings(cluster.broker(number), cluster.brokers)
     _write(cluster)
-    say("formatting the storage")
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda n: format_storage(cluster.broker(n), cluster.id, paths), numbers))
+    _format([cluster.broker(number) for number in numbers], cluster.id, paths, say)
     try:
         for number in numbers:
             process = start(cluster.broker(number), paths)
@@ -253,6 +251,14 @@ def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) 
         _stop([cluster.broker(number) for number in numbers], patience=0)
         raise
     return cluster
+
+
+def _format(brokers: list[Broker], cluster_id: str, paths: list[Path], say: Say) -> None:
+    new = [broker for broker in brokers if not broker.data.exists()]
+    if new:
+        say("formatting the storage")
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda broker: format_storage(broker, cluster_id, paths), new))
 
 
 def _with_process(cluster: Cluster, number: int, process: Process) -> Cluster:
