@@ -69,7 +69,7 @@ def jars(kind: Literal["broker", "connector"], say: Say = lambda _: None) -> lis
             if missing:
                 _fetch(missing, cache, say)
     for jar in wanted:
-        _check(jar, cache / jar.file)
+        check(jar, cache / jar.file)
     return [cache / jar.file for jar in wanted]
 
 
@@ -82,7 +82,8 @@ def cache_directory(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache", "millstream", "jars")
 
 
-def _check(jar: Jar, file: Path) -> None:
+def check(jar: Jar, file: Path) -> None:
+    """Makes sure that a file is the jar that is pinned."""
     with file.open("rb") as content:
         found = hashlib.file_digest(content, "sha256").hexdigest()
     if found != jar.sha256:
@@ -104,7 +105,7 @@ def _fetch(missing: list[Jar], cache: Path, say: Say) -> None:
         if absent:
             raise _not_fetched(absent, output)
         for jar in missing:
-            _check(jar, folder / jar.file)
+            check(jar, folder / jar.file)
         for jar in missing:
             (folder / jar.file).rename(cache / jar.file)
     finally:

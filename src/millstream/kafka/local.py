@@ -91,12 +91,11 @@ def up(
         down_now = [broker.id for broker in cluster.brokers if not broker.pid]
         if not down_now:
             return cluster
-        paths = jars("broker", say)
         if shutil.disk_usage(folder).free < _ROOM * len(down_now):
             raise no_room(folder)
         if len(down_now) == len(cluster.brokers):
             cluster = _with_ports(cluster, port)
-        return _started(cluster, down_now, paths, say)
+        return _started(cluster, down_now, jars("broker", say), say)
 
 
 def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
