@@ -78,6 +78,9 @@ def _settings(broker: Broker, brokers: Sequence[Broker]) -> dict[str, object]:
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
+        # How long a broker that was killed is believed to live, and may not come back.
+        "broker.session.timeout.ms": 5000,
+        "broker.heartbeat.interval.ms": 1000,
         # Nobody else is coming, so a group need not wait for more members.
         "group.initial.rebalance.delay.ms": 0,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from millstream.model.errors import KafkaError
 
-_WORDS_SHOWN = 12
+_LINES_SHOWN = 8
 
 
 def port_taken(port: int | None) -> KafkaError:
@@ -34,10 +34,12 @@ def not_started(broker: int, folder: Path, said: str) -> KafkaError:
         return no_room(folder)
     if "Address already in use" in said:
         return port_taken(None)
-    lines = [line for line in said.splitlines() if line.strip()][-_WORDS_SHOWN:]
+    # Where in Kafka's code it happened is in the log, for who wants to know.
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
+    last = "".join(f"\n  | {line}" for line in lines[-_LINES_SHOWN:])
     return KafkaError(
         "MS306",
-        f"broker {broker} did not start. Its last words:" + "".join(f"\n  | {w}" for w in lines),
+        f"broker {broker} did not start. Its last words:{last}",
         fix=f"mend what they tell of; more is in {folder}. "
         "Where its data is damaged and not needed: millstream kafka down --wipe",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -149,7 +150,7 @@ def _ivy_file(missing: list[Jar]) -> bytes:
             dependencies,
             "dependency",
             {"org": jar.organisation, "name": jar.module, "rev": jar.revision},
-            conf="default->master",
+            conf="default->master(default)",
             transitive="false",
         )
     return ElementTree.tostring(module)
@@ -163,12 +164,15 @@ def _ivy_jar() -> Path:
 
 
 def _not_fetched(missing: list[Jar], output: list[str]) -> KafkaError:
-    reasons = [line for line in output if line.startswith("Server access Error")]
-    why = f" ({reasons[0]})" if reasons else ""
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    told = "\n".join(output)
+    reason = re.search(r"^Server access error at url \S+ (\(.*\))$", told, re.MULTILINE)
+    why = f" {reason[1]}" if reason else ""
+    # One that is not found is enough for Ivy to fetch none.
+    named = [jar for jar in missing if f"{jar.module};{jar.revision}: not found" in told] or missing
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     return KafkaError(
         "MS303",
-        f"{missing[0]}{more} could not be fetched{why}",
+        f"{named[0]}{more} could not be fetched{why}",
         fix="connect to the network and run this again; behind a proxy, name it in "
         "JAVA_TOOL_OPTIONS or let ~/.ivy2/ivysettings.xml name your own repository",
     )

@@ -37,7 +37,8 @@ _DELETE = "end brokers that may still run, and delete the folder"
 _A_MOMENT = 0.1  # seconds between two looks
 _ROOM = 200_000_000  # what a broker should find on the disk, in bytes
 _PATIENCE = 120.0  # seconds: a busy machine takes long to start three of them
-_STOPPING = 20.0  # seconds: who takes longer is stopped by force, which Kafka is made for
+_STOPPING = 20.0  # seconds
+_STOPPING_ALONE = 2.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def up(
 
 def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
     """Starts one broker of a cluster that is there, and waits until it takes part again."""
+    existing(data)
     with _held(data, say):
         cluster = existing(data)
         if cluster.broker(number).pid:
@@ -109,6 +111,7 @@ def start_broker(number: int, data: str | Path | None = None, say: Say = lambda 
 
 def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> None:
     """Stops one broker, and waits until it has ended."""
+    existing(data)
     with _held(data, say):
         _stop([existing(data).broker(number)])
 
@@ -292,13 +295,17 @@ def _known_to(broker: Broker) -> set[int]:
 
 
 def _stop(brokers: Sequence[Broker], patience: float = _STOPPING) -> None:
-    processes = [broker.process for broker in brokers if broker.process]
+    """Stops brokers together, those that take too long by force: Kafka is made to survive that."""
+    processes = [broker.process for broker in brokers if broker.process and broker.process.runs]
     for process in processes:
         process.send(signal.SIGTERM)
     deadline = time.monotonic() + patience
-    while any(process.runs for process in processes):
+    while running := [process for process in processes if process.runs]:
+        if 2 * len(running) <= len(processes):
+            # Without a majority of controllers they would wait in vain to be let go.
+            deadline = min(deadline, time.monotonic() + _STOPPING_ALONE)
         if time.monotonic() >= deadline:
-            for process in processes:
+            for process in running:
                 process.send(signal.SIGKILL)
         time.sleep(_A_MOMENT)
 

@@ -62,10 +62,13 @@ def _started(pid: int) -> str:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    # The name, in brackets, may hold anything; then comes the state, and 19 fields on the start.
-    state, *fields = stat.rpartition(b")")[2].decode().split()
+    # The name, in brackets, may hold anything; the state follows, as the third of the fields.
+    fields = [b"", b"", *stat.rpartition(b")")[2].split()]
+    state, threads, started = fields[2], int(fields[19]), fields[21].decode()
+    if state in b"ZX" and threads <= 1:  # its first thread may end before the others
+        return ""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return "" if state in "ZX" else f"{fields[18]} ticks after boot {boot}"
+    return f"{started} ticks after boot {boot}"
 
 
 def _started_by_ps(pid: int) -> str:

@@ -1,0 +1,133 @@
+"""Jars: pinned, fetched once by Ivy, checked, and shared between processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from millstream.kafka.jars import Jar, cache_directory, jars, pinned
+from millstream.model.errors import KafkaError
+from ports import free_port
+
+FETCH = "from millstream.kafka.jars import jars; print(len(jars('connector', print)))"
+REPOSITORY = """
+<ivysettings>
+  <settings defaultResolver="here"/>
+  <resolvers>
+    <filesystem name="here" checkmodified="true">
+      <artifact pattern="{folder}/[artifact]-[revision].[ext]"/>
+    </filesystem>
+  </resolvers>
+</ivysettings>
+"""
+
+
+@pytest.fixture(scope="module")
+def connector() -> list[Path]:
+    """The real jars, fetched if this machine has never had them."""
+    return jars("connector")
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch, connector):
+    """A new cache, which is filled from a repository of the user's own: a folder."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    for jar in connector:
+        (repository / jar.name).symlink_to(jar)
+    (tmp_path / ".ivy2").mkdir()
+    settings = REPOSITORY.format(folder=repository)
+    (tmp_path / ".ivy2" / "ivysettings.xml").write_text(settings)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cäche"))
+    return repository
+
+
+def cached() -> set[str]:
+    return {file.name for file in cache_directory(os.environ).glob("*")}
+
+
+def test_cached_jars_need_neither_network_nor_java(connector, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/no/such/java")
+    assert jars("connector") == connector
+    assert [file.name for file in connector] == [jar.file for jar in pinned("connector")]
+
+
+def test_the_cache_is_where_xdg_says():
+    assert cache_directory({}) == Path.home() / ".cache" / "millstream" / "jars"
+    assert cache_directory({"XDG_CACHE_HOME": "/c"}) == Path("/c/millstream/jars")
+
+
+def test_every_jar_is_pinned_by_revision_and_sum_and_has_a_file_of_its_own():
+    every = {*pinned("broker"), *pinned("connector")}
+    assert len({jar.file for jar in every}) == len(every)
+    assert all(isinstance(jar, Jar) and len(jar.sha256) == 64 for jar in every)
+
+
+def test_ivy_fetches_what_is_not_cached_as_its_settings_say(elsewhere):
+    said = []
+    fetched = jars("connector", said.append)
+    assert cached() == {jar.file for jar in pinned("connector")} | {"lock"}
+    assert all(file.is_file() for file in fetched)
+    assert said[-1] == "fetching jars: 4 of 4"
+
+
+def test_only_what_is_missing_is_fetched(elsewhere):
+    first, *_ = jars("connector")
+    inode = first.stat().st_ino
+    jars("connector")[1].unlink()
+    said = []
+    jars("connector", said.append)
+    assert said[-1] == "fetching jars: 1 of 1"
+    assert first.stat().st_ino == inode
+
+
+def test_a_repository_that_gives_something_else_is_an_error_and_nothing_is_cached(elsewhere):
+    changed = elsewhere / pinned("connector")[3].file
+    changed.unlink()
+    changed.write_bytes(b"something else")
+    with pytest.raises(KafkaError, match="MS303: .* is not org.apache.commons:commons-pool2:"):
+        jars("connector")
+    assert cached() == {"lock"}
+
+
+def test_a_damaged_jar_in_the_cache_is_an_error_that_names_the_file(elsewhere):
+    damaged = jars("connector")[2]
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.raises(KafkaError, match="MS303: ") as caught:
+        jars("connector")
+    assert str(damaged) in caught.value.what
+    assert "delete the file" in caught.value.fix
+
+
+def test_a_jar_that_cannot_be_had_is_an_error_that_names_it(elsewhere):
+    (elsewhere / pinned("connector")[1].file).unlink()
+    with pytest.raises(KafkaError, match="MS303: .*spark-token-provider.* could not be fetched"):
+        jars("connector")
+
+
+def test_without_a_network_the_error_says_so(tmp_path, monkeypatch, connector):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    nobody = f"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={free_port()}"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", nobody)
+    with pytest.raises(KafkaError, match="and 3 more could not be fetched") as caught:
+        jars("connector")
+    assert "Connection refused" in caught.value.what
+    assert "network" in caught.value.fix
+
+
+def test_two_processes_fetch_at_the_same_time_and_one_of_them_waits(elsewhere):
+    fetching = [
+        subprocess.Popen([sys.executable, "-c", FETCH], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate()[0].splitlines() for process in fetching]
+    assert [lines[-1] for lines in said] == ["4", "4"]
+    first, second = sorted(said, key=len, reverse=True)
+    assert "fetching jars: 4 of 4" in first
+    assert second == ["waiting for another process that fetches jars", "4"]
