@@ -61,6 +61,9 @@ def local_session(name: str = "millstream", partitions: int | None = None) -> Sp
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.python.daemon.module": "millstream.spark.daemon",
+        # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
+        # are forked from a second daemon, and none serves both.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         # A worker has one core; Polars would start a thread for each of the machine's.
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
     }
