@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -137,6 +138,8 @@ def test_without_java_nothing_is_started(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="MS205: Spark and Kafka need Java 17"):
         local.up(port=0, data=tmp_path)
     assert local.running(tmp_path) is None
+    with pytest.raises(RunError, match="MS205"):
+        local.up(brokers=2, port=0, data=tmp_path)  # nothing is there that would speak for one
 
 
 def state_of_one(folder, process):
@@ -228,7 +231,7 @@ def data(tmp_path):
 
 def test_a_cluster_keeps_its_ports_and_messages_when_it_is_stopped_or_killed(data):
     unfinished = data / "kafka" / "broker-1" / "data.unfinished"
-    state_of_one(data / "kafka", None)  # as an up leaves it that was killed while it formatted
+    state_of_one(data / "kafka", None)  # as an up leaves it that is killed while it formats
     unfinished.mkdir(parents=True)
     (unfinished / "meta.properties").write_text("half a li")
     first = local.up(port=0, data=data)
@@ -239,7 +242,9 @@ def test_a_cluster_keeps_its_ports_and_messages_when_it_is_stopped_or_killed(dat
     assert not first.brokers[0].process.runs
     assert not listens(first.brokers[0].port)
 
-    second = local.up(data=data)
+    with ThreadPoolExecutor() as pool:
+        second, same = pool.map(lambda _: local.up(data=data), range(2))
+    assert second == same
     assert second.servers == first.servers
     write(second, "kept", b"after")
 
@@ -259,7 +264,7 @@ def test_a_broker_that_dies_is_an_error_with_its_last_words(data):
     local.down(data)
     damaged = data / "kafka" / "broker-1" / "data" / "meta.properties"
     damaged.write_text(damaged.read_text().replace("node.id=1", "node.id=7"))
-    with pytest.raises(KafkaError, match="MS306: broker 1 did not start") as caught:
+    with pytest.raises(KafkaError, match="MS306: broker 1 did not start: it ended") as caught:
         local.up(data=data)
     assert "node id" in caught.value.what
     assert "down --wipe" in caught.value.fix

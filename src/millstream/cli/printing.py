@@ -36,12 +36,12 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """A table on standard output, in which nothing is cut off; numbers stand to the right."""
-    rows = [list(row) for row in rows]
+    cells = [list(row) for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for at, column in enumerate(columns):
-        right = bool(rows) and all(isinstance(row[at], int | float | None) for row in rows)
+        right = bool(cells) and all(isinstance(row[at], int | float | None) for row in cells)
         table.add_column(column, justify="right" if right else "left", no_wrap=True)
-    for row in rows:
+    for row in cells:
         table.add_row(*[Text("" if cell is None else str(cell)) for cell in row])
     Console(highlight=False, width=_ENDLESS).print(table)
 

@@ -97,9 +97,8 @@ def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> Non
     unfinished = broker.folder / "data.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     settings = (broker.folder / "server.properties").read_text(encoding="utf-8")
-    (broker.folder / "format.properties").write_text(
-        settings.replace("log.dirs=data\n", "log.dirs=data.unfinished\n"), encoding="utf-8"
-    )
+    elsewhere = settings.replace("log.dirs=data\n", "log.dirs=data.unfinished\n")
+    (broker.folder / "format.properties").write_text(elsewhere, encoding="utf-8")
     done = subprocess.run(
         _java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "format.properties"),
         cwd=broker.folder,
@@ -110,13 +109,14 @@ def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> Non
         text=True,
     )
     if done.returncode != 0:
-        raise not_started(broker.id, broker.folder, done.stdout)
+        raise not_started(broker.id, broker.folder, "it cannot be formatted", done.stdout)
     unfinished.rename(broker.data)
 
 
 def start(broker: Broker, jars: Sequence[Path]) -> Process:
     """Starts a broker, and does not wait for it."""
-    broker.log.unlink(missing_ok=True)
+    if broker.log.exists():
+        broker.log.replace(broker.folder / "kafka.before.log")
     return spawn(
         _java("kafka.Kafka", "server.properties"),
         cwd=broker.folder,

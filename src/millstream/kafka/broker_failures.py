@@ -28,8 +28,8 @@ def no_room(folder: Path) -> KafkaError:
     )
 
 
-def not_started(broker: int, folder: Path, said: str) -> KafkaError:
-    """What the last words of a broker, which ended by itself, tell."""
+def not_started(broker: int, folder: Path, why: str, said: str) -> KafkaError:
+    """What the last words of a broker tell that ended by itself, or does not answer."""
     if "No space left on device" in said:
         return no_room(folder)
     if "Address already in use" in said:
@@ -39,7 +39,7 @@ def not_started(broker: int, folder: Path, said: str) -> KafkaError:
     last = "".join(f"\n  | {line}" for line in lines[-_LINES_SHOWN:])
     return KafkaError(
         "MS306",
-        f"broker {broker} did not start. Its last words:{last}",
+        f"broker {broker} did not start: {why}. Its last words:{last}",
         fix=f"mend what they tell of; more is in {folder}. "
         "Where its data is damaged and not needed: millstream kafka down --wipe",
     )

@@ -56,14 +56,19 @@ def pinned(kind: Literal["broker", "connector"]) -> list[Jar]:
     org.apache.commons:commons-pool2:2.13.1
     """
     pins = tomllib.loads(files(__package__).joinpath("jars.toml").read_text(encoding="utf-8"))
-    return [Jar(*name.split(":"), sha256) for name, sha256 in pins[kind].items()]
+    return [_jar(name, sha256) for name, sha256 in pins[kind].items()]
+
+
+def _jar(name: str, sha256: str) -> Jar:
+    organisation, module, revision = name.split(":")
+    return Jar(organisation, module, revision, sha256)
 
 
 def jars(kind: Literal["broker", "connector"], say: Say = lambda _: None) -> list[Path]:
     """Where the jars are on this machine. The network is used only for those not yet cached."""
     cache = cache_directory(os.environ)
     wanted = pinned(kind)
-    if not all((cache / jar.file).exists() for jar in wanted):
+    if not are_cached(kind):
         cache.mkdir(parents=True, exist_ok=True)
         with locked(cache / "lock", lambda: say("waiting for another process that fetches jars")):
             missing = [jar for jar in wanted if not (cache / jar.file).exists()]
@@ -72,6 +77,12 @@ def jars(kind: Literal["broker", "connector"], say: Say = lambda _: None) -> lis
     for jar in wanted:
         check(jar, cache / jar.file)
     return [cache / jar.file for jar in wanted]
+
+
+def are_cached(kind: Literal["broker", "connector"]) -> bool:
+    """Whether all of them are on this machine."""
+    cache = cache_directory(os.environ)
+    return all((cache / jar.file).exists() for jar in pinned(kind))
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:

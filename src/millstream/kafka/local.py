@@ -186,8 +186,8 @@ def _held(data: str | Path | None, say: Say) -> Iterator[Path]:
 def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
     """The cluster of the folder, or a new one, if it is what is asked for."""
     cluster = _read(folder)
-    if cluster is None:
-        if any(folder.glob("broker-*")):
+    if cluster is None or not any(broker.data.exists() for broker in cluster.brokers):
+        if any(folder.glob("broker-*/data")):
             raise _unfit(f"{folder} holds data of brokers, but {_STATE} is missing", _DELETE)
         made = [Broker(n, 0, 0, folder / f"broker-{n}") for n in range(1, (brokers or 1) + 1)]
         return Cluster("M" + secrets.token_urlsafe(16)[:21], folder, tuple(made))
@@ -276,8 +276,11 @@ def _wait(started: list[Broker], cluster: Cluster, say: Say) -> None:
     while waiting:
         say("waiting for " + " and ".join(f"broker {broker.id}" for broker in waiting))
         for broker in started:
-            if not broker.pid or time.monotonic() > deadline:
-                raise not_started(broker.id, broker.folder, broker.last_words)
+            if not broker.pid:
+                raise not_started(broker.id, broker.folder, "it ended", broker.last_words)
+        if time.monotonic() > deadline:
+            why = f"it did not answer within {_PATIENCE:.0f} s"
+            raise not_started(waiting[0].id, waiting[0].folder, why, waiting[0].last_words)
         waiting = [broker for broker in waiting if not running <= _known_to(broker)]
         time.sleep(_A_MOMENT)
 
