@@ -11,14 +11,13 @@ from typing import Annotated
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, unescaped
+from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson
 from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
 from millstream.kafka.consuming import consume
 from millstream.kafka.positions import position
 from millstream.kafka.records import Encoding, Record
 from millstream.progress import counted
-
-_INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
 
 
 def command(
@@ -93,28 +92,31 @@ def command(
         write = by_format(parts, unescaped(format_))
     else:
         write = as_kafka_does(parts, show or ())
-    batches = consume(
-        connected(servers, settings, config),
-        topic,
-        start=position(start),
-        partitions=partitions or (),
-        group=group,
-        count=count,
-        follow=not exit_at_end,
-        committed=read_committed,
-    )
+    connection = connected(servers, settings, config)
     written = 0
-    try:
-        with closing(batches):
-            for batch in batches:
-                _write(batch, write)
-                written += len(batch)
-    except BrokenPipeError:
-        # Who reads has enough, as in "consume | head". Nothing is to be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except KeyboardInterrupt:
-        typer.echo(counted(written, "record"), err=True)
-        raise typer.Exit(_INTERRUPTED) from None
+    with interrupts() as interrupted:
+        batches = consume(
+            connection,
+            topic,
+            start=position(start),
+            partitions=partitions or (),
+            group=group,
+            count=count,
+            follow=not exit_at_end,
+            committed=read_committed,
+            until=lambda: interrupted.count > 0,
+        )
+        try:
+            with closing(batches):
+                for batch in batches:
+                    _write(batch, write)
+                    written += len(batch)
+        except BrokenPipeError:
+            # Who reads has enough, as in "consume | head". Nothing is to be flushed at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if interrupted.count:
+        typer.echo(f"consumed {counted(written, 'record')}", err=True)
+        raise typer.Exit(EXIT_CODE)
 
 
 def _write(batch: list[Record], write: Callable[[Record], bytes]) -> None:

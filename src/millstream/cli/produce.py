@@ -9,16 +9,17 @@ from typing import Annotated, Literal
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, pairs, unescaped
+from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, print_json
 from millstream.kafka.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
 from millstream.kafka.positions import milliseconds
 from millstream.kafka.producing import Deliveries, Lines, produce
 from millstream.kafka.records import Encoding, NewRecord
-from millstream.kafka.topics import partitions_of
+from millstream.kafka.topics import longest_batch, partitions_of
 from millstream.progress import counted
 
-_INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
 _LONGEST = 100_000_000  # bytes of a record: brokers take no longer request, and judge the rest
+_BATCH = 1_000_000  # bytes of records that go together
 
 _Acks = Literal["all", "1", "0"]
 _Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -80,8 +81,10 @@ def command(
         raise typer.BadParameter("it must be more than 0", param_hint="--rate")
     connection = connected(servers, settings, config)
     partitions = partitions_of(connection, topic)
+    if partition is not None:
+        partitions_of(connection, topic, [partition])
     lines = Lines(
-        key_separator=unescaped(key_separator).encode() if key_separator else None,
+        key_separator=None if key_separator is None else unescaped(key_separator).encode(),
         null=None if null is None else null.encode(),
         encoding=encoding,
         json=json_lines,
@@ -100,21 +103,32 @@ def command(
             "enable.idempotence": acks == "all",
             "compression.type": compression,
             "message.max.bytes": _LONGEST,
+            # A broker refuses a batch that is too long as a whole, good records and all.
+            "batch.size": min(_BATCH, longest_batch(connection, topic) or _BATCH),
         }
     )
     deliveries = Deliveries(lambda failure: typer.echo(failure, err=True))
-    try:
-        records = _completed(lines.records(file), fixed)
-        choose = partitioner(by, len(partitions))
-        produce(producer, topic, records, choose, deliveries, rate=rate)
-    except KeyboardInterrupt:
-        raise typer.Exit(_INTERRUPTED) from None
-    finally:
-        if json:
-            print_json({"produced": deliveries.arrived, "failed": deliveries.failed})
-        else:
-            typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
+    choose = partitioner(by, len(partitions))
+    with interrupts() as interrupted:
+        records = _completed(lines.records(interrupted.lines(file)), fixed)
+        try:
+            produce(
+                producer,
+                topic,
+                records,
+                choose,
+                deliveries,
+                rate=rate,
+                hurry=lambda: interrupted.count,
+            )
+        finally:
+            if json:
+                print_json({"produced": deliveries.arrived, "failed": deliveries.failed})
+            else:
+                typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
     deliveries.check()
+    if interrupted.count:
+        raise typer.Exit(EXIT_CODE)
 
 
 def _completed(records: Iterable[NewRecord], fixed: NewRecord) -> Iterator[NewRecord]:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
 
 from millstream.model.errors import KafkaError, did_you_mean
 
+Key = TypeVar("Key")
+
+_PATIENCE = 15.0  # seconds
+_A_MOMENT = 0.1  # seconds
+_NOT_READY = {
+    Failure.COORDINATOR_LOAD_IN_PROGRESS,
+    Failure.COORDINATOR_NOT_AVAILABLE,
+    Failure.NOT_COORDINATOR,
+    Failure.LEADER_NOT_AVAILABLE,
+    Failure.NOT_LEADER_FOR_PARTITION,
+    Failure.NOT_CONTROLLER,
+}
 _NOT_ALLOWED = "ask those who run the cluster for the right to do this"
 _FIXES = {
     Failure.TOPIC_ALREADY_EXISTS: "choose another name, or add --if-not-exists",
@@ -24,12 +38,24 @@ _FIXES = {
 }
 
 
-def answer(future: Future[Any], doing: str) -> Any:
-    """The answer to a request, or the error that tells why there is none."""
+def answers(ask: Callable[[], Mapping[Key, Future[Any]]], doing: str) -> dict[Key, Any]:
+    """The answers to requests, or the error that tells why there is none."""
     try:
-        return future.result()
+        return awaited(ask)
     except KafkaException as error:
         raise refused(error.args[0], doing) from error
+
+
+def awaited(ask: Callable[[], Mapping[Key, Future[Any]]]) -> dict[Key, Any]:
+    """The answers to requests, which are made again while a broker gets ready for them."""
+    patient_until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return {key: future.result() for key, future in ask().items()}
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_READY or time.monotonic() > patient_until:
+                raise
+            time.sleep(_A_MOMENT)
 
 
 def refused(failure: Failure, doing: str) -> KafkaError:
@@ -52,9 +78,7 @@ def known_topic(topic: str, topics: list[str]) -> str:
     """
     if topic in topics:
         return topic
-    fix = (
-        f"{did_you_mean(topic, topics)}; or make it: millstream topics create {topic}"
-        if topics
-        else f"make it: millstream topics create {topic}"
-    )
+    fix = f"make it: millstream topics create {topic}"
+    if own := [name for name in topics if not name.startswith("__")]:
+        fix = f"{did_you_mean(topic, own)}; or {fix}"
     raise KafkaError("MS321", f"the cluster has no topic {topic!r}", fix=fix)

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import AdminClient
 
+from millstream.interrupts import interrupts_later
 from millstream.kafka.local import running
 from millstream.kafka.settings import unknown_setting
 from millstream.model.errors import KafkaError
@@ -105,7 +106,6 @@ def _reach(admin: AdminClient, servers: str, tried: list[Failure]) -> None:
     patient_until = time.monotonic() + PATIENCE
     refused = False
     while not _answers(admin):
-        admin.poll(0)  # hears of the errors
         now = time.monotonic()
         if not refused and any(failure.code() in _NOES for failure in tried):
             refused = True
@@ -115,10 +115,12 @@ def _reach(admin: AdminClient, servers: str, tried: list[Failure]) -> None:
 
 
 def _answers(admin: AdminClient) -> bool:
-    try:
-        return bool(admin.cluster_id(timeout=0.25))
-    except KafkaException:
-        return False
+    with interrupts_later():  # inside of the client, Ctrl-C would be lost
+        try:
+            return bool(admin.cluster_id(timeout=0.25))
+        except KafkaException:
+            admin.poll(0)  # hears of the errors
+            return False
 
 
 def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+import time
+from collections.abc import Callable, Collection, Generator
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as Failure
 
 from millstream.kafka.answers import refused
@@ -16,7 +17,8 @@ from millstream.kafka.topics import partitions_of
 from millstream.model.errors import KafkaError, PlanError
 
 _BATCH = 1000
-_TICK = 0.2  # seconds: Python hears Ctrl-C between two polls
+_TICK = 0.2  # seconds
+_LOOK_EVERY = 2.0  # seconds without records: a consumer does not tell that its topic was deleted
 _GONE = {Failure.UNKNOWN_TOPIC_OR_PART, Failure._UNKNOWN_TOPIC, Failure._UNKNOWN_PARTITION}
 
 
@@ -30,12 +32,14 @@ def consume(
     count: int | None = None,
     follow: bool = True,
     committed: bool = False,
+    until: Callable[[], bool] = lambda: False,
 ) -> Generator[list[Record], None, None]:
     """Batches of records, in each partition in its order.
 
     It ends after ``count`` records, or without ``follow`` at the end that the partitions had when
-    it began. With a group it goes on where the group is, and ``start`` counts only where the group
-    has not been; a batch is committed once the next one is asked for.
+    it began, or soon after ``until`` is true.
+    With a group it goes on where the group is, and ``start`` counts only where the group has not
+    been; a batch is committed once the next one is asked for.
     With ``committed``, records of open and aborted transactions are left out.
     """
     places = partitions_of(connection, topic, partitions)
@@ -50,7 +54,7 @@ def consume(
             "group.id": group or "millstream-consume",
             "enable.auto.commit": group is not None,
             "enable.auto.offset.store": False,
-            "enable.partition.eof": not follow,
+            "enable.partition.eof": True,
             "isolation.level": "read_committed" if committed else "read_uncommitted",
             "auto.offset.reset": "latest" if group and start == END else "earliest",
         }
@@ -63,12 +67,16 @@ def consume(
         else:
             consumer.subscribe([topic])
         reading = _Reading(consumer, group is not None, ends)
-        while not reading.over and (count is None or count > 0):
+        looked = time.monotonic()
+        while not (reading.over or count == 0 or until()):
             batch = reading.batch(_BATCH if count is None else min(_BATCH, count))
             if batch:
                 yield batch
-                reading.done_with(batch)
                 count = None if count is None else count - len(batch)
+            elif time.monotonic() - looked > _LOOK_EVERY:
+                looked = time.monotonic()
+                _check_there(connection, topic)
+            reading.done()
     finally:
         consumer.close()
 
@@ -86,6 +94,7 @@ class _Reading:
         self._commits = commits
         self._ends = ends
         self._ended: set[TopicPartition] = set()
+        self._behind: dict[TopicPartition, int] = {}
 
     @property
     def over(self) -> bool:
@@ -108,15 +117,17 @@ class _Reading:
                 record = Record.of(message)
                 if self._is_in_time(record):
                     records.append(record)
+                    self._behind[TopicPartition(record.topic, record.partition)] = record.offset + 1
         return records
 
-    def done_with(self, batch: list[Record]) -> None:
-        """Lets the group go on behind the batch."""
-        if self._commits:
-            behind = {(each.topic, each.partition): each.offset + 1 for each in batch}
+    def done(self) -> None:
+        """Lets the group go on behind the batch, and behind the ends that were seen."""
+        if self._commits and self._behind:
+            ours = self._consumer.assignment()  # another member may have got some by now
             self._consumer.store_offsets(
-                offsets=[TopicPartition(*place, at) for place, at in behind.items()]
+                offsets=[_at(place, self._behind[place]) for place in ours if place in self._behind]
             )
+        self._behind.clear()
 
     def _is_in_time(self, record: Record) -> bool:
         place = TopicPartition(record.topic, record.partition)
@@ -130,15 +141,32 @@ class _Reading:
         topic: Any = message.topic()
         partition: Any = message.partition()
         if failure.code() == Failure._PARTITION_EOF:
-            self._ended.add(TopicPartition(topic, partition))
+            place = TopicPartition(topic, partition)
+            self._ended.add(place)
+            seen: Any = message.offset()
+            # What came after the end that was asked for has not been read.
+            self._behind[place] = min(seen, (self._ends or {}).get(place, seen))
         elif failure.code() in _GONE:
-            raise KafkaError(
-                "MS321",
-                f"topic {topic!r} is gone: it was deleted while it was being read",
-                fix="see what is there: millstream topics list",
-            )
+            raise _gone(topic)
         else:
             raise refused(failure, f"read topic {topic!r}")
+
+
+def _check_there(connection: Connection, topic: str) -> None:
+    try:
+        topics = connection.admin.list_topics(timeout=_LOOK_EVERY).topics
+    except KafkaException:
+        return  # no broker answers just now, and the consumer waits for one too
+    if topic not in topics:
+        raise _gone(topic)
+
+
+def _gone(topic: str) -> KafkaError:
+    return KafkaError(
+        "MS321",
+        f"topic {topic!r} is gone: it was deleted while it was being read",
+        fix="see what is there: millstream topics list",
+    )
 
 
 def _at(place: TopicPartition, offset: int) -> TopicPartition:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 from confluent_kafka import (
     ConsumerGroupState,
@@ -14,13 +15,22 @@ from confluent_kafka import (
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import ConsumerGroupDescription
 
-from millstream.kafka.answers import answer, refused
+from millstream.kafka.answers import answers, awaited, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
 from millstream.kafka.topics import partitions_of
 from millstream.model.errors import KafkaError, did_you_mean
 
-_INACTIVE = {"EMPTY", "DEAD"}
+# Kafka's own words for the states; those that the client has no name for are unknown to it.
+_STATES: dict[Enum, str] = {
+    ConsumerGroupState.UNKNOWN: "Unknown",
+    ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
+    ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
+    ConsumerGroupState.STABLE: "Stable",
+    ConsumerGroupState.DEAD: "Dead",
+    ConsumerGroupState.EMPTY: "Empty",
+}
+_INACTIVE = {"Empty", "Dead"}
 
 
 @dataclass(frozen=True)
@@ -86,11 +96,15 @@ class Move:
 
 def list_groups(connection: Connection) -> list[GroupListing]:
     """All consumer groups, by name."""
-    found = answer(connection.admin.list_consumer_groups(), "list its groups")
+    doing = "list its groups"
+    found = answers(lambda: {"": connection.admin.list_consumer_groups()}, doing)[""]
     for error in found.errors:
-        raise refused(error.args[0], "list its groups")
+        raise refused(error.args[0], doing)
     return sorted(
-        (GroupListing(each.group_id, each.state.name, each.type.name) for each in found.valid),
+        (
+            GroupListing(each.group_id, _STATES[each.state], each.type.name.title())
+            for each in found.valid
+        ),
         key=lambda group: group.name,
     )
 
@@ -108,8 +122,8 @@ def describe_group(connection: Connection, name: str) -> Group:
     }
     return Group(
         name,
-        described.state.name,
-        described.type.name,
+        _STATES[described.state],
+        described.type.name.title(),
         described.partition_assignor,
         tuple(Member(each.member_id, each.client_id, each.host) for each in described.members),
         _lags(connection, committed, readers),
@@ -135,7 +149,7 @@ def reset_group(
     if described is None and not topics:
         raise unknown_group(name, [group.name for group in list_groups(connection)])
     if described is not None:
-        check_inactive(name, described.state.name)
+        check_inactive(name, _STATES[described.state])
     committed = _committed(connection, name) if described is not None else {}
     places = (
         [
@@ -160,8 +174,8 @@ def delete_group(connection: Connection, name: str) -> None:
     described = _described(connection, name)
     if described is None:
         raise unknown_group(name, [group.name for group in list_groups(connection)])
-    check_inactive(name, described.state.name)
-    answer(connection.admin.delete_consumer_groups([name])[name], f"delete group {name!r}")
+    check_inactive(name, _STATES[described.state])
+    answers(lambda: connection.admin.delete_consumer_groups([name]), f"delete group {name!r}")
 
 
 def check_inactive(name: str, state: str) -> None:
@@ -182,9 +196,9 @@ def unknown_group(name: str, groups: list[str]) -> KafkaError:
 
 def _described(connection: Connection, name: str) -> ConsumerGroupDescription | None:
     """The group, or None. Old brokers call an unknown group dead, new ones say so."""
-    asked = connection.admin.describe_consumer_groups([name])
+    described: ConsumerGroupDescription
     try:
-        described: ConsumerGroupDescription = asked[name].result()
+        described = awaited(lambda: connection.admin.describe_consumer_groups([name]))[name]
     except KafkaException as error:
         if error.args[0].code() == Failure.GROUP_ID_NOT_FOUND:
             return None
@@ -194,8 +208,11 @@ def _described(connection: Connection, name: str) -> ConsumerGroupDescription | 
 
 
 def _committed(connection: Connection, name: str) -> dict[TopicPartition, int]:
-    asked = connection.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])
-    found = answer(asked[name], f"tell the offsets of group {name!r}").topic_partitions
+    asked = [ConsumerGroupTopicPartitions(name)]
+    found = answers(
+        lambda: connection.admin.list_consumer_group_offsets(asked),
+        f"tell the offsets of group {name!r}",
+    )[name].topic_partitions
     return {TopicPartition(each.topic, each.partition): each.offset for each in found}
 
 
@@ -237,15 +254,12 @@ def _moved(
 
 def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, int]) -> None:
     offsets = [TopicPartition(each.topic, each.partition, at) for each, at in moved.items()]
-    request = ConsumerGroupTopicPartitions(name, offsets)
-    asked = connection.admin.alter_consumer_group_offsets([request])
-    result = answer(asked[name], f"reset group {name!r}")
-    for each in _failed(result.topic_partitions):
-        raise refused(each, f"reset group {name!r}")
-
-
-def _failed(partitions: Iterable[TopicPartition]) -> list[Failure]:
-    return [each.error for each in partitions if each.error is not None]
+    asked = [ConsumerGroupTopicPartitions(name, offsets)]
+    doing = f"reset group {name!r}"
+    moved_now = answers(lambda: connection.admin.alter_consumer_group_offsets(asked), doing)[name]
+    for each in moved_now.topic_partitions:
+        if each.error is not None:
+            raise refused(each.error, doing)
 
 
 def _order(place: TopicPartition) -> tuple[str, int]:

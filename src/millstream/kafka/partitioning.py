@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
 from itertools import cycle
 from typing import Literal
@@ -15,6 +16,26 @@ CLIENT_SETTINGS = {"partitioner": "murmur2_random"}
 """What makes a client choose as Java's: the same hash of the key, and batches without a key."""
 _CLIENT_CHOOSES = -1
 _STICKY_BYTES = 16_384  # Java's batch.size
+
+
+def java_hash(data: bytes | str | None) -> int:
+    """The hash by which Java's producer chooses a partition for a key.
+
+    >>> java_hash("21") , java_hash(b"foobar")
+    (1173551340, 1357151166)
+    """
+    key = data.encode() if isinstance(data, str) else data or b""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    h = 0x9747B28C ^ len(key)
+    whole = len(key) & ~3
+    for (k,) in struct.iter_unpack("<I", key[:whole]):
+        k = k * m & mask
+        k = (k ^ k >> 24) * m & mask
+        h = (h * m & mask) ^ k
+    if whole < len(key):
+        h = (h ^ int.from_bytes(key[whole:], "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return (h ^ h >> 15) & 0x7FFFFFFF
 
 
 def partitioner(name: Partitioner, partitions: int) -> Callable[[NewRecord], int]:

@@ -9,7 +9,7 @@ from typing import Literal
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from millstream.kafka.answers import answer
+from millstream.kafka.answers import answers
 from millstream.model.errors import PlanError
 from millstream.model.instants import instant
 
@@ -111,8 +111,8 @@ def _listed(
     if not partitions:
         return {}
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    asked = admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level)
-    return {
-        each: answer(future, f"tell the offsets of {each.topic}-{each.partition}").offset
-        for each, future in asked.items()
-    }
+    found = answers(
+        lambda: admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level),
+        f"tell the offsets of {partitions[0].topic!r}",
+    )
+    return {each: told.offset for each, told in found.items()}

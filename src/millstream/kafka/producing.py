@@ -15,7 +15,7 @@ from millstream.kafka.records import Encoding, NewRecord, decoded, from_json
 from millstream.model.errors import KafkaError
 from millstream.progress import counted
 
-_TICK = 0.2  # seconds: Python hears Ctrl-C between two looks
+_TICK = 0.2  # seconds
 _TOLD = 10  # failures told one by one
 
 
@@ -98,16 +98,21 @@ def produce(
     deliveries: Deliveries,
     *,
     rate: float | None = None,
+    hurry: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Writes the records. However it ends, what was read by then is written."""
+    """Writes the records. However it ends, what was read by then is written.
+
+    ``hurry`` tells how often it was asked to come to an end: once lifts the limit of the rate,
+    twice gives up what has not arrived.
+    """
     try:
-        for line, record in enumerate(_paced(records, rate, producer), 1):
+        for line, record in enumerate(_paced(records, rate, producer, hurry), 1):
             try:
                 _send(producer, topic, record, choose(record), partial(deliveries.report, line))
             except KafkaException as error:
                 deliveries.report(line, error.args[0])
     finally:
-        while producer.flush(_TICK):
+        while producer.flush(_TICK) and hurry() < 2:
             pass
 
 
@@ -135,13 +140,16 @@ def _send(
 
 
 def _paced(
-    records: Iterable[NewRecord], rate: float | None, producer: Producer
+    records: Iterable[NewRecord],
+    rate: float | None,
+    producer: Producer,
+    hurry: Callable[[], int],
 ) -> Iterator[NewRecord]:
     begun = time.monotonic()
     for count, record in enumerate(records):
-        if rate is not None:
-            while (early := begun + count / rate - time.monotonic()) > 0:
-                producer.poll(early)
+        due = begun if rate is None else begun + count / rate
+        while (early := due - time.monotonic()) > 0 and not hurry():
+            producer.poll(min(early, _TICK))
         yield record
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 
-from confluent_kafka import TopicCollection, TopicPartition
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -18,7 +17,7 @@ from confluent_kafka.admin import (
     TopicDescription,
 )
 
-from millstream.kafka.answers import answer, known_topic
+from millstream.kafka.answers import answers, known_topic
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
 from millstream.model.errors import PlanError
@@ -60,8 +59,8 @@ def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
     names = sorted(connection.admin.list_topics(timeout=30).topics)
     if internal or not names:
         return names
-    asked = connection.admin.describe_topics(TopicCollection(names))
-    return [name for name in names if not _described(asked[name], name).is_internal]
+    described = _described(connection, names)
+    return [name for name in names if not described[name].is_internal]
 
 
 def partitions_of(
@@ -87,25 +86,32 @@ def describe_topics(connection: Connection, names: Collection[str]) -> list[Topi
         known_topic(name, topics)
     if not names:
         return []
-    asked = connection.admin.describe_topics(TopicCollection(list(names)))
-    described = [_described(asked[name], name) for name in names]
+    described = _described(connection, names)
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    configs = connection.admin.describe_configs(resources)
-    settings = [
-        _settings(answer(configs[each], f"tell the settings of {each.name!r}"))
-        for each in resources
-    ]
+    configs = answers(
+        lambda: connection.admin.describe_configs(resources), "tell the settings of topics"
+    )
     led = [
         TopicPartition(topic.name, partition.id)
-        for topic in described
+        for topic in described.values()
         for partition in topic.partitions
         if partition.leader is not None
     ]
     starts = offsets_at(connection.admin, led, BEGINNING)
     ends = offsets_at(connection.admin, led, END)
     return [
-        _topic(topic, own, starts, ends) for topic, own in zip(described, settings, strict=True)
+        _topic(described[each.name], _settings(configs[each]), starts, ends) for each in resources
     ]
+
+
+def longest_batch(connection: Connection, topic: str) -> int | None:
+    """How many bytes of records a topic takes at once; None if we may not know."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    try:
+        settings = connection.admin.describe_configs([resource])[resource].result()
+    except KafkaException:
+        return None
+    return int(settings["max.message.bytes"].value)
 
 
 def create_topic(
@@ -123,7 +129,7 @@ def create_topic(
         replication_factor=-1 if replication is None else replication,
         config=dict(settings or {}),
     )
-    answer(connection.admin.create_topics([new])[name], f"create topic {name!r}")
+    answers(lambda: connection.admin.create_topics([new]), f"create topic {name!r}")
 
 
 def alter_topic(
@@ -140,21 +146,20 @@ def alter_topic(
         for key, value in (set_ or {}).items()
     ] + [ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in unset]
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-    asked = connection.admin.incremental_alter_configs([resource])
-    answer(asked[resource], f"alter topic {name!r}")
+    answers(lambda: connection.admin.incremental_alter_configs([resource]), f"alter topic {name!r}")
 
 
 def delete_topic(connection: Connection, name: str) -> None:
     """Deletes a topic and all its records."""
     partitions_of(connection, name)
-    answer(connection.admin.delete_topics([name])[name], f"delete topic {name!r}")
+    answers(lambda: connection.admin.delete_topics([name]), f"delete topic {name!r}")
 
 
 def add_partitions(connection: Connection, name: str, total: int) -> None:
     """Adds partitions until the topic has ``total``; records stay where they are."""
     partitions_of(connection, name)
-    asked = connection.admin.create_partitions([NewPartitions(name, total)])
-    answer(asked[name], f"add partitions to topic {name!r}")
+    new = NewPartitions(name, total)
+    answers(lambda: connection.admin.create_partitions([new]), f"add partitions to topic {name!r}")
 
 
 def delete_records(
@@ -162,18 +167,14 @@ def delete_records(
 ) -> dict[int, int]:
     """Deletes the records before the position; gives the first offset left in each partition."""
     places = offsets_at(connection.admin, partitions_of(connection, name, partitions), before)
-    asked = connection.admin.delete_records(
-        [TopicPartition(name, each.partition, at) for each, at in places.items()]
-    )
-    return {
-        each.partition: answer(future, f"delete records of {name}-{each.partition}").low_watermark
-        for each, future in asked.items()
-    }
+    asked = [TopicPartition(name, each.partition, at) for each, at in places.items()]
+    deleted = answers(lambda: connection.admin.delete_records(asked), f"delete records of {name!r}")
+    return {each.partition: left.low_watermark for each, left in deleted.items()}
 
 
-def _described(future: Future[TopicDescription], name: str) -> TopicDescription:
-    description: TopicDescription = answer(future, f"describe topic {name!r}")
-    return description
+def _described(connection: Connection, names: Collection[str]) -> dict[str, TopicDescription]:
+    asked = TopicCollection(list(names))
+    return answers(lambda: connection.admin.describe_topics(asked), "describe topics")
 
 
 def _settings(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
