@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,13 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from millstream.kafka import local
 from millstream.kafka.processes import Process
 from millstream.model.errors import KafkaError, PlanError, RunError
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+from waiting import until
 
 
 def create(cluster, topic, partitions=1):

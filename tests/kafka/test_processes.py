@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import replace
 
 import pytest
 
 from millstream.kafka.processes import Process, _started, _started_by_ps, spawn
+from waiting import until
 
 
 @pytest.fixture
@@ -19,13 +19,6 @@ def sleeper(tmp_path):
     )
     yield process
     process.send(signal.SIGKILL)
-
-
-def until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_spawned_process_is_in_a_session_of_its_own_and_no_child_of_ours(sleeper):

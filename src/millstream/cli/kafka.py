@@ -10,7 +10,7 @@ import typer
 
 from millstream.cli.printing import AsJson, print_json, print_table, progress_line
 from millstream.kafka import local
-from millstream.kafka.local import Cluster
+from millstream.kafka.cluster import Cluster
 
 app = typer.Typer(
     help="Real Kafka brokers on this machine, for development and tests.",

@@ -7,7 +7,6 @@ named. What has been started is known again by its pid and its start, and nothin
 from __future__ import annotations
 
 import errno
-import json
 import os
 import secrets
 import shutil
@@ -17,61 +16,26 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from millstream.kafka.broker import HOST, Broker, format_storage, start, write_settings
 from millstream.kafka.broker_failures import no_room, not_started, port_taken
+from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.locking import locked
 from millstream.kafka.processes import Process
 from millstream.model.errors import KafkaError, PlanError
 
 DEFAULT_PORT = 9092
-_STATE = "cluster.json"
-_DELETE = "end brokers that may still run, and delete the folder"
 _A_MOMENT = 0.1  # seconds between two looks
 _ROOM = 200_000_000  # what a broker should find on the disk, in bytes
 _PATIENCE = 120.0  # seconds: a busy machine takes long to start three of them
 _STOPPING = 20.0  # seconds
 _STOPPING_ALONE = 2.0  # seconds
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The brokers of a data directory, whether they run or not."""
-
-    id: str
-    folder: Path
-    brokers: tuple[Broker, ...]
-
-    @property
-    def servers(self) -> str:
-        """The address of all brokers, as Kafka's clients take it (``bootstrap.servers``)."""
-        return ",".join(broker.address for broker in self.brokers)
-
-    def broker(self, number: int) -> Broker:
-        """A broker by its number, from 1."""
-        for broker in self.brokers:
-            if broker.id == number:
-                return broker
-        raise PlanError(
-            "MS113",
-            f"there is no broker {number}",
-            fix=f"write a number from 1 to {len(self.brokers)}",
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """What there is to know, for machines."""
-        brokers = [
-            {"id": b.id, "address": b.address, "pid": b.pid, "log": str(b.log)}
-            for b in self.brokers
-        ]
-        return {"servers": self.servers, "data": str(self.folder), "brokers": brokers}
 
 
 def up(
@@ -118,7 +82,7 @@ def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _
 
 def known(data: str | Path | None = None) -> Cluster | None:
     """The cluster of a data directory, if there is one, whether it runs or not."""
-    return _read(_folder(data))
+    return read_cluster(_folder(data))
 
 
 def existing(data: str | Path | None = None) -> Cluster:
@@ -150,7 +114,7 @@ def down(
     if not _folder(data).exists():
         return None
     with _held(data, say) as folder:
-        cluster = _read(folder)
+        cluster = read_cluster(folder)
         if cluster:
             say("stopping the brokers")
             _stop(cluster.brokers)
@@ -179,27 +143,27 @@ def _held(data: str | Path | None, say: Say) -> Iterator[Path]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise no_room(folder) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise _unfit(f"{folder} cannot be used: {error}", "name another one: --data") from error
+            raise unfit(f"{folder} cannot be used: {error}", "name another one: --data") from error
         raise
 
 
 def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
     """The cluster of the folder, or a new one, if it is what is asked for."""
-    cluster = _read(folder)
-    if cluster is None or not any(broker.data.exists() for broker in cluster.brokers):
+    cluster = read_cluster(folder)
+    if cluster is None or not any(b.data.exists() or b.pid for b in cluster.brokers):
         if any(folder.glob("broker-*/data")):
-            raise _unfit(f"{folder} holds data of brokers, but {_STATE} is missing", _DELETE)
+            raise unfit(f"{folder} holds data of brokers, but cluster.json is missing", DELETE)
         made = [Broker(n, 0, 0, folder / f"broker-{n}") for n in range(1, (brokers or 1) + 1)]
         return Cluster("M" + secrets.token_urlsafe(16)[:21], folder, tuple(made))
     count, first = len(cluster.brokers), cluster.brokers[0]
     if brokers not in (None, count):
-        raise _unfit(
+        raise unfit(
             f"{folder} holds a cluster with --brokers {count}, not {brokers}",
             f"write --brokers {count}, keep the other one elsewhere (--data), or delete this one: "
             "millstream kafka down --wipe",
         )
     if port not in (None, 0, first.port) and any(broker.pid for broker in cluster.brokers):
-        raise _unfit(
+        raise unfit(
             f"the brokers of {folder} run on port {first.port}, not on {port}",
             "stop them first: millstream kafka down",
         )
@@ -208,17 +172,21 @@ def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
 
 def _with_ports(cluster: Cluster, port: int | None) -> Cluster:
     """The cluster with ports that are free now. Controllers get any: only brokers know of them."""
-    kept = port is None and cluster.brokers[0].port != 0
-    first = DEFAULT_PORT if port is None else port
+    count = len(cluster.brokers)
+    if port is None and cluster.brokers[0].port:
+        wanted = [broker.port for broker in cluster.brokers]
+    elif port == 0:
+        wanted = [0] * count
+    else:
+        first = port or DEFAULT_PORT
+        wanted = list(range(first, first + count))
     with ExitStack() as bound:
-        ports = [
-            _bound(bound, broker.port if kept else first and first + at)
-            for at, broker in enumerate(cluster.brokers)
-        ]
-        controllers = [_bound(bound, 0) for _ in ports]
+        ports = [_bound(bound, port) for port in wanted + [0] * count]
     brokers = [
         replace(broker, port=port, controller_port=controller)
-        for broker, port, controller in zip(cluster.brokers, ports, controllers, strict=True)
+        for broker, port, controller in zip(
+            cluster.brokers, ports[:count], ports[count:], strict=True
+        )
     ]
     return replace(cluster, brokers=tuple(brokers))
 
@@ -241,13 +209,13 @@ def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) 
     """Starts brokers and waits for them. If that fails or is interrupted, none of them stays."""
     for number in numbers:
         write_settings(cluster.broker(number), cluster.brokers)
-    _write(cluster)
+    write_cluster(cluster)
     _format([cluster.broker(number) for number in numbers], cluster.id, paths, say)
     try:
         for number in numbers:
             process = start(cluster.broker(number), paths)
             cluster = _with_process(cluster, number, process)
-            _write(cluster)
+            write_cluster(cluster)
         _wait([cluster.broker(number) for number in numbers], cluster, say)
     except BaseException:
         _stop([cluster.broker(number) for number in numbers], patience=0)
@@ -313,49 +281,8 @@ def _stop(brokers: Sequence[Broker], patience: float = _STOPPING) -> None:
         time.sleep(_A_MOMENT)
 
 
-def _read(folder: Path) -> Cluster | None:
-    file = folder / _STATE
-    if not file.exists():
-        return None
-    try:
-        state = json.loads(file.read_text(encoding="utf-8"))
-        brokers = [
-            Broker(
-                broker["id"],
-                broker["port"],
-                broker["controller_port"],
-                folder / f"broker-{broker['id']}",
-                Process(**broker["process"]) if broker["process"] else None,
-            )
-            for broker in state["brokers"]
-        ]
-        return Cluster(state["id"], folder, tuple(brokers))
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unfit(f"{file} cannot be read: {error!r}", _DELETE) from error
-
-
-def _write(cluster: Cluster) -> None:
-    brokers = [
-        {
-            "id": broker.id,
-            "port": broker.port,
-            "controller_port": broker.controller_port,
-            "process": asdict(broker.process) if broker.process else None,
-        }
-        for broker in cluster.brokers
-    ]
-    state = {"id": cluster.id, "brokers": brokers}
-    unfinished = cluster.folder / f"{_STATE}.unfinished"
-    unfinished.write_text(json.dumps(state, indent=2), encoding="utf-8")
-    unfinished.replace(cluster.folder / _STATE)
-
-
 def _check_range(name: str, value: int | None, least: int, most: int) -> None:
     if value is not None and not least <= value <= most:
         raise PlanError(
             "MS113", f"{name}={value} is out of range", fix=f"write one from {least} to {most}"
         )
-
-
-def _unfit(what: str, fix: str) -> KafkaError:
-    return KafkaError("MS305", what, fix=fix)
