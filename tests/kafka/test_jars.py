@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from millstream.kafka.jars import Jar, cache_directory, jars, pinned
+from millstream.kafka.locking import locked
 from millstream.model.errors import KafkaError
 from ports import free_port
 
@@ -121,13 +122,16 @@ def test_without_a_network_the_error_says_so(tmp_path, monkeypatch, connector):
     assert "network" in caught.value.fix
 
 
-def test_two_processes_fetch_at_the_same_time_and_one_of_them_waits(elsewhere):
-    fetching = [
-        subprocess.Popen([sys.executable, "-c", FETCH], stdout=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
-    said = [process.communicate()[0].splitlines() for process in fetching]
-    assert [lines[-1] for lines in said] == ["4", "4"]
-    first, second = sorted(said, key=len, reverse=True)
-    assert "fetching jars: 4 of 4" in first
-    assert second == ["waiting for another process that fetches jars", "4"]
+def test_of_two_processes_that_need_the_same_jars_one_fetches_them(elsewhere):
+    cache = cache_directory(os.environ)
+    cache.mkdir(parents=True)
+    with locked(cache / "lock", pytest.fail):
+        fetching = [
+            subprocess.Popen([sys.executable, "-u", "-c", FETCH], stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        waiting = [process.stdout.readline() for process in fetching]
+    assert waiting == ["waiting for another process that fetches jars\n"] * 2
+    said = sorted((process.communicate()[0].splitlines() for process in fetching), key=len)
+    assert said[0] == ["4"]
+    assert said[1][-2:] == ["fetching jars: 4 of 4", "4"]
