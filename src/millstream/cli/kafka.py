@@ -53,7 +53,7 @@ def up(
     """Start brokers, and wait until producers can write to them.
 
     They stay when the command ends: `millstream kafka down` stops them. Brokers that run already
-    are left as they are. The first time, Kafka itself is fetched (about 40 MB).
+    are left as they are. The first time, Kafka itself is fetched (about 45 MB).
     """
     with progress_line() as say:
         cluster = local.up(brokers, port, data, say)
