@@ -11,7 +11,8 @@ from confluent_kafka import Producer
 
 def with_ten_records(produce, new_topic):
     """A topic with the records 0 to 4 in partition 0, and 5 to 9 in partition 1."""
-    topic = new_topic("-p", "2")
+    # Its records are old: with the usual retention they would be gone soon.
+    topic = new_topic("-p", "2", "--set", "retention.ms=-1")
     lines = [
         {
             "key": f"k{n}",
@@ -198,7 +199,7 @@ def test_only_one_way_to_write_records_can_be_chosen(run, ten):
 
 
 def test_kafkas_tool_writes_the_same(run, produce, new_topic, kafka_tool):
-    topic = new_topic()
+    topic = new_topic("--set", "retention.ms=-1")
     lines = [
         {"key": "a", "value": "1", "headers": [["h", "x"], ["i", None]], "timestamp": 1000},
         {"key": None, "value": "Ω 🎉", "timestamp": 2000},

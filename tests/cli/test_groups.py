@@ -12,7 +12,8 @@ import pytest
 @pytest.fixture(scope="module")
 def topic(produce, new_topic):
     """Four records in partition 0 and two in partition 1, one of each for every second."""
-    topic = new_topic("-p", "2")
+    # Its records are old: with the usual retention they would be gone soon.
+    topic = new_topic("-p", "2", "--set", "retention.ms=-1")
     places = [(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1)]
     lines = [
         {"value": "x", "partition": partition, "timestamp": f"2026-07-01T12:00:0{second}Z"}

@@ -76,7 +76,7 @@ def test_a_line_without_its_separator_stops_after_what_was_before_it(run, produc
 
 
 def test_key_headers_time_and_partition_may_be_the_same_for_all(run, produce, new_topic):
-    topic = new_topic("-p", "3")
+    topic = new_topic("-p", "3", "--set", "retention.ms=-1")
     produce(
         *[topic, "--key", "ann", "-H", "source=file", "-H", "empty=", "-p", "2"],
         *["--timestamp", "2026-07-01T14:00:00+02:00"],
@@ -91,7 +91,7 @@ def test_key_headers_time_and_partition_may_be_the_same_for_all(run, produce, ne
 
 
 def test_json_lines_are_whole_records(run, produce, new_topic):
-    topic = new_topic("-p", "2")
+    topic = new_topic("-p", "2", "--set", "retention.ms=-1")
     lines = [
         {"value": {"points": 5, "who": "änn"}, "key": 7, "partition": 1},
         {"value": None, "key": "gone", "partition": 1, "headers": {"why": None}},

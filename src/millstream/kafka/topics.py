@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import KafkaException, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -177,6 +177,15 @@ def _described(connection: Connection, names: Collection[str]) -> dict[str, Topi
     return answers(lambda: connection.admin.describe_topics(asked), "describe topics")
 
 
+def _id(uuid: Uuid) -> str:
+    """An id as Kafka writes it: in base64, with the signs that are safe in addresses.
+
+    >>> _id(Uuid(-1, -1))
+    '_____________________w'
+    """
+    return str(uuid).translate(str.maketrans("+/", "-_"))
+
+
 def _settings(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
     # The client gives the source as a number.
     own = ConfigSource.DYNAMIC_TOPIC_CONFIG
@@ -208,7 +217,7 @@ def _topic(
         )
     return Topic(
         described.name,
-        str(described.topic_id),
+        _id(described.topic_id),
         described.is_internal,
         tuple(partitions),
         settings,
