@@ -21,9 +21,9 @@ class Sizes:
     """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
     steady: int = 5
     """Batches that count."""
-    touches: int = 15
+    touches: int = 9
     """Batches of touched keys that count; more than the others, since some do work for many."""
-    rounds: int = 5
+    rounds: int = 3
     """Starts of which the first batch is measured."""
 
     @property

@@ -42,7 +42,14 @@ from millstream.model.triggers import (
 from millstream.model.watermarks import ascending, bounded, punctuated
 from millstream.model.windows import calendar, fixed, global_window, session, sliding
 from millstream.pipeline import Pipeline, pipeline
-from millstream.sources import from_dataframe, from_rows, read_files, read_rate, read_socket
+from millstream.sources import (
+    from_dataframe,
+    from_rows,
+    read_files,
+    read_kafka,
+    read_rate,
+    read_socket,
+)
 from millstream.stream import Stream
 
 __version__ = "0.1.0"
@@ -89,6 +96,7 @@ __all__ = [
     "punctuated",
     "quantile",
     "read_files",
+    "read_kafka",
     "read_rate",
     "read_socket",
     "repeatedly",

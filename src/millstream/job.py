@@ -189,22 +189,27 @@ def _run_on_spark(
         if isinstance(source, TestSource):
             raise _no_rows(source)
     from millstream.spark.checkpoint import opened
+    from millstream.spark.kafka_sink import check_topics
+    from millstream.spark.kafka_source import opened_topics
     from millstream.spark.physical import physical
     from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
     from millstream.spark.session import checked_session, local_session
 
     plan = physical(sinks)
     streaming = _is_streaming(plan.sources, mode, checkpoint)
+    topics = opened_topics(plan.sources)  # first, for it fails in seconds where it fails
     with interrupts_later():
-        session = checked_session(spark or local_session(name), streaming)
+        made = spark or local_session(name, kafka=bool(topics))
+        session = checked_session(made, streaming, kafka=bool(topics))
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
-    labels = labels_of(2 * partitions, partitions)
+    labels = labels_of(partitions, partitions)
+    check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))
     tracker = Tracker()
     if not streaming:
         ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
         job = Job(name, sinks, tracker, ledger.rows)
         try:
-            interruptible(lambda: run_batch(plan, session, ledger, labels))
+            interruptible(lambda: run_batch(plan, session, ledger, labels, topics))
         except BaseException:
             tracker.state("failed")
             raise
@@ -215,7 +220,7 @@ def _run_on_spark(
     job = Job(name, sinks, tracker, ledger.rows)
     try:
         with interrupts_later():
-            job._stream = StreamingJob(name, plan, session, ledger, folder, every)
+            job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
             _running.add(job)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler):

@@ -48,6 +48,8 @@ class BatchReport:
     """Late rows for each grouping."""
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Rejected rows for each step."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Records for each source that were gone before it could read them."""
     watermark: int | None = None
     """In microseconds, the least over the groupings; None where there is none."""
     state_rows: int = 0
@@ -80,6 +82,7 @@ class Progress:
     state_bytes: int
     late_by_step: Mapping[str, int]
     rejected_by_step: Mapping[str, int]
+    lost_by_step: Mapping[str, int]
     written: Mapping[str, int]
     """Rows for each sink."""
     recent_rows: tuple[int, ...]
@@ -94,6 +97,11 @@ class Progress:
     def rejected(self) -> int:
         """Rejected rows of all steps."""
         return sum(self.rejected_by_step.values())
+
+    @property
+    def lost(self) -> int:
+        """Records that were gone before a source could read them, and it was told to go on."""
+        return sum(self.lost_by_step.values())
 
     @property
     def over(self) -> bool:
@@ -117,6 +125,8 @@ class Progress:
             "late_by_step": dict(self.late_by_step),
             "rejected": self.rejected,
             "rejected_by_step": dict(self.rejected_by_step),
+            "lost": self.lost,
+            "lost_by_step": dict(self.lost_by_step),
             "written": dict(self.written),
         }
 
@@ -127,6 +137,7 @@ class Progress:
             parts.append(f"watermark {watermark_in_words(self)}")
             parts.append(f"state {size_in_words(self)}")
         parts += [f"{self.late:,} late", f"{self.rejected:,} rejected"]
+        parts += [f"{self.lost:,} lost"] if self.lost else []
         return f"{self.state}: {', '.join(parts)}"
 
 
@@ -153,6 +164,7 @@ class Tracker:
         self._written: Counter[str] = Counter()
         self._late: Counter[str] = Counter()
         self._rejected: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()
 
     def state(self, state: State) -> None:
         """Says where the job is. It never goes back, whichever thread is the last to speak."""
@@ -194,6 +206,7 @@ class Tracker:
                 state_bytes=last.state_bytes if last else 0,
                 late_by_step=dict(self._late),
                 rejected_by_step=dict(self._rejected),
+                lost_by_step=dict(self._lost),
                 written=dict(self._written),
                 recent_rows=tuple(report.rows for report in recent),
             )
@@ -213,6 +226,7 @@ class Tracker:
             (self._written, report.written),
             (self._late, report.late),
             (self._rejected, report.rejected),
+            (self._lost, report.lost),
         ):
             for name, count in counts.items():
                 total[name] += times * count

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import WatermarkPolicy, ascending
@@ -18,15 +18,26 @@ from millstream.plan.files import (
     file_schema,
 )
 from millstream.plan.frames import checked_frame, frame_schema
+from millstream.plan.kafka import (
+    RECORD,
+    checked_choice,
+    checked_position,
+    checked_servers,
+    checked_topics,
+    record_format,
+    with_metadata,
+)
 from millstream.plan.names import automatic_name, checked_name
 from millstream.plan.nodes import (
     FilesSource,
     FrameSource,
+    KafkaSource,
     RateSource,
     RowsSource,
     SocketSource,
     TestSource,
 )
+from millstream.plan.positions import RecordFormat
 from millstream.plan.rows import rows_of
 from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
@@ -104,6 +115,86 @@ def read_files(
             else checked_count(max_files_per_batch, "max_files_per_batch", example=100),
         )
     return _timed(Stream(source), event_time, watermark)
+
+
+def read_kafka(
+    topics: str | Iterable[str] | None = None,
+    schema: Any = None,
+    format: RecordFormat | Callable[[dict[str, Any]], Any] | None = None,
+    event_time: str | None = None,
+    watermark: WatermarkPolicy | None = None,
+    start: Any = "earliest",
+    until: Any = None,
+    metadata: Iterable[str] = (),
+    pattern: str | None = None,
+    max_per_batch: int | None = None,
+    on_data_loss: Literal["fail", "continue"] = "fail",
+    servers: str | Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+) -> Stream:
+    """A stream of the records of Kafka topics; each partition has a watermark of its own.
+
+    ``format`` says what the records' values are: ``json`` or ``csv`` with the columns of a schema,
+    ``text``, ``raw`` (all of the record as columns), or a function that makes a row of such a raw
+    record. Records that do not parse go to ``rejected``. ``metadata`` adds columns that tell of the
+    record itself: key, topic, partition, offset, timestamp, headers.
+
+    ``start`` is ``earliest``, ``latest``, an instant, or offsets by partition; it counts when a job
+    starts for the first time, and one that is resumed goes on where it was. With ``until``, the
+    same but for ``earliest``, the stream ends there. If records are gone before they were read, by
+    retention, the job fails; ``on_data_loss="continue"`` goes on without them, and counts them.
+
+    Brokers are at ``servers``, else the local ones if they run, else those that the environment
+    variable MILLSTREAM_SERVERS names; ``options`` are settings of Kafka's consumer.
+
+    >>> import millstream as ms
+    >>> ms.read_kafka(
+    ...     "scores", schema="team string, points int, at timestamp",
+    ...     event_time="at", watermark=ms.bounded("30s", idle="1m"))
+    <Stream 'event_time-1': team STRING, points INT, at TIMESTAMP>
+    >>> ms.read_kafka("lines", format="text", metadata=["partition", "offset"])
+    <Stream 'kafka-1': value STRING, partition INT, offset BIGINT>
+    """
+    step = _step("kafka", name)
+    with in_step(step):
+        named, like = checked_topics(topics, pattern)
+        chosen, columns = record_format(format, schema)
+        if columns is None:
+            if metadata:
+                raise PlanError(
+                    "MS113",
+                    "metadata is for records whose values are read: raw ones have all columns",
+                    fix="leave metadata out, or say what the values are: format='text'",
+                )
+            fields, extra = RECORD, RECORD.names
+        else:
+            asked = [metadata] if isinstance(metadata, str) else list(metadata)
+            if event_time in RECORD.names and columns.find(event_time) is None:
+                asked.append(event_time)
+            fields, extra = with_metadata(columns, asked)
+        source = KafkaSource(
+            step,
+            fields,
+            bounded=until is not None,
+            split=None,
+            format="raw" if callable(chosen) else chosen,
+            metadata=extra,
+            topics=named,
+            pattern=like,
+            start=checked_position(start, "start", named),
+            until=None if until is None else checked_position(until, "until", named),
+            max_per_batch=None
+            if max_per_batch is None
+            else checked_count(max_per_batch, "max_per_batch", example=100_000),
+            on_data_loss=checked_choice(on_data_loss, "on_data_loss", ("fail", "continue")),
+            servers=checked_servers(servers),
+            options=checked_options(options),
+        )
+    stream = Stream(source)
+    if callable(chosen):
+        stream = stream.map(chosen, schema, on_error="reject")
+    return _timed(stream, event_time, watermark)
 
 
 def read_socket(

@@ -33,11 +33,21 @@ from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
 from millstream.plan.files import checked_format, checked_options, checked_path
 from millstream.plan.grouping import Keys, grouping
-from millstream.plan.names import checked_name, with_distinct_names
+from millstream.plan.kafka_target import kafka_target
+from millstream.plan.names import automatic_name, checked_name, with_distinct_names
 from millstream.plan.nodes import Node, OnError
 from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
-from millstream.plan.targets import Console, Each, FileFormat, Files, Memory, Target
+from millstream.plan.targets import (
+    Changes,
+    Console,
+    Delivery,
+    Each,
+    FileFormat,
+    Files,
+    Memory,
+    Target,
+)
 
 _UNSAID = Windowing()
 
@@ -330,6 +340,45 @@ class Stream:
         <Pipeline: 'write_files-1'>
         """
         target = Files(checked_path(path), checked_format(format), checked_options(options))
+        return self._into(target, name)
+
+    def write_kafka(
+        self,
+        topic: str,
+        key: str | Iterable[str] | None = None,
+        value: str | Iterable[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        partition_by: str | Iterable[str] | None = None,
+        changes: Changes = "changelog",
+        delivery: Delivery = "exactly_once",
+        servers: str | Iterable[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Pipeline:
+        """A pipeline that writes each row as a record to a Kafka topic, exactly once.
+
+        ``key`` and ``value`` name a column, which is written as it is, or several, as a JSON
+        object. Without them the key is that of the grouping, and the value has all columns.
+        ``headers`` maps names to columns; rows that are equal in ``partition_by`` go to one
+        partition, in place of those with equal keys.
+
+        Rows that are taken back are records, too, told by the header ``kind``. With
+        ``changes="upsert"`` a record replaces the one before it with its key, as in a compacted
+        topic, and one that is only taken back becomes a tombstone.
+
+        Readers must ask for ``read_committed`` to see each row once; ``at_least_once`` writes
+        without transactions. ``servers`` and ``options`` are as in ``read_kafka``.
+
+        >>> import millstream as ms
+        >>> totals = ms.from_rows([("red", 2)], "team string, n int").key_by("team").group()
+        >>> totals.write_kafka("totals")
+        <Pipeline: 'write_kafka-1'>
+        """
+        with in_step(automatic_name("write_kafka", self.node) if name is None else name):
+            target = kafka_target(
+                self.node, topic, key, value, headers, partition_by, changes, delivery, servers,
+                checked_options(options),
+            )  # fmt: skip
         return self._into(target, name)
 
     def write_console(self, limit: int = 20, name: str | None = None) -> Pipeline:

@@ -52,7 +52,7 @@ def test_a_whole_plan_tells_stages_shuffles_turns_state_and_sinks(capsys):
     assert lines(capsys, program) == [
         "one streaming query",
         "     time    watermarks in the data, and the clock, so that batches run without data too",
-        "     shards  two for each of Spark's shuffle partitions",
+        "     shards  one for each of Spark's shuffle partitions",
         "     state   by shard, in RocksDB, in the checkpoint",
         "stage 0, from files 'readings'",
         "     JVM     files 'readings'",
@@ -208,7 +208,7 @@ def test_bounded_sources_make_a_batch_query(capsys):
         "one batch query",
         "     or      one streaming query, with mode='streaming' or a checkpoint",
         "     time    the end of the input ends all windows",
-        "     shards  two for each of Spark's shuffle partitions",
+        "     shards  one for each of Spark's shuffle partitions",
         "     state   by shard, in memory",
     ]
 

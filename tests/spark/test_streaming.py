@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,22 +23,12 @@ from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.nodes import Grouping
 from millstream.reference.interpreter import Interpreter
+from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 
-AT_MOST = 120.0  # seconds; what is waited for takes a few where nothing else runs
 EVENTS = "host string, user string, points int, at double"
 CALLS = "user string, points int, at double, complete double"
-
-
-def until(condition: Callable[[], object], job: Job | None = None) -> None:
-    """Waits for a condition, and no longer than the job runs."""
-    deadline = time.monotonic() + AT_MOST
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to this"
-        if job is not None and job.progress().over:
-            job.wait()  # raises what ended it
-        time.sleep(0.05)
 
 
 def put(folder: Path, number: int, rows: list[dict], format: str = "json") -> None:

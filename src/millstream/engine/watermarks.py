@@ -6,7 +6,7 @@ come with the data, and every shard hears of every channel, so all of them agree
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,12 @@ class Watermarks:
         known = self.channels.setdefault(origin, {}).setdefault(split, Channel(watermark, now))
         known.watermark = max(known.watermark, watermark)
         known.heard = now
+
+    def expect(self, origin: str, splits: Iterable[str], now: int) -> None:
+        """Channels that are there, whether or not they have told anything yet."""
+        known = self.channels.setdefault(origin, {})
+        for split in splits:
+            known.setdefault(split, Channel(START_OF_TIME, now))
 
     def advance(self, now: int) -> int:
         """The watermark, which never goes back.

@@ -57,6 +57,7 @@ CODES = {
     "MS325": "a consumer group that is in use",
     "MS326": "a line that is no record",
     "MS327": "records that did not arrive",
+    "MS350": "records that were gone before they were read",
 }
 """Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
 

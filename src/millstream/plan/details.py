@@ -13,6 +13,7 @@ from millstream.plan.nodes import (
     Filter,
     Function,
     Grouping,
+    KafkaSource,
     Node,
     RateSource,
     RowsSource,
@@ -25,7 +26,7 @@ from millstream.plan.nodes import (
     WithColumns,
 )
 from millstream.plan.schema import quoted
-from millstream.plan.targets import Console, Each, Files, Target
+from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Target
 
 Line = tuple[str, str]
 _UNSAID = Windowing()
@@ -96,6 +97,8 @@ def _reading(node: SplitSource) -> list[Line]:
     match node:
         case FilesSource():
             return [*_files_read(node), *_options(node.options), *split]
+        case KafkaSource():
+            return _records_read(node)
         case SocketSource():
             return [("reads", f"lines of text from {node.host}:{node.port}"), *split]
         case RateSource():
@@ -112,6 +115,43 @@ def _files_read(node: FilesSource) -> list[Line]:
     return lines
 
 
+def _records_read(node: KafkaSource) -> list[Line]:
+    topics = f"topics like {node.pattern}" if node.pattern else ", ".join(node.topics)
+    until = "" if node.until is None else f" until {node.until}"
+    lines = [
+        ("reads", f"{node.format} records of {topics} from {node.start}{until}"),
+        ("split", "by partition"),
+    ]
+    if node.max_per_batch is not None:
+        lines.append(("batch", f"at most {_counted(node.max_per_batch, 'record')}"))
+    if node.on_data_loss == "continue":
+        lines.append(("loss", "records that are gone are counted, and left out"))
+    return [*lines, *_options(node.options)]
+
+
+def _records_written(target: Kafka) -> list[Line]:
+    once = "exactly once" if target.delivery == "exactly_once" else "at least once"
+    changes = "upserts" if target.changes == "upsert" else "a changelog"
+    lines = [
+        ("writes", f"records to {target.topic}, {once}, as {changes}"),
+        ("key", "none" if target.key is None else _made_of(target.key)),
+        ("value", _made_of(target.value)),
+    ]
+    if target.headers:
+        lines.append(("headers", ", ".join(_headed(*header) for header in target.headers)))
+    if target.partition_by is not None:
+        lines.append(("split", f"by {_made_of(target.partition_by)}"))
+    return [*lines, *_options(target.options)]
+
+
+def _made_of(columns: Columns) -> str:
+    return quoted(columns) if isinstance(columns, str) else ", ".join(map(quoted, columns))
+
+
+def _headed(name: str, column: str) -> str:
+    return name if name == column else f"{name} = {quoted(column)}"
+
+
 def _writing(target: Target) -> list[Line]:
     match target:
         case Files():
@@ -119,6 +159,8 @@ def _writing(target: Target) -> list[Line]:
                 ("writes", f"{target.format} files to {target.path}"),
                 *_options(target.options),
             ]
+        case Kafka():
+            return _records_written(target)
         case Console():
             rows = _counted(target.limit, "row")
             return [("writes", f"at most {rows} of a batch to standard output")]

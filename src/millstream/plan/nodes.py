@@ -10,6 +10,7 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windowing import Windowing
 from millstream.plan.expressions import Expression
+from millstream.plan.positions import Position, RecordFormat
 from millstream.plan.schema import Schema
 from millstream.plan.targets import FileFormat, Target
 
@@ -88,6 +89,26 @@ class RateSource(SplitSource):
     """Numbers and the times at which they were made, so many each second."""
 
     rows_per_second: int
+
+
+@dataclass(frozen=True, eq=False)
+class KafkaSource(SplitSource):
+    """Records of topics. Each partition is a split, whatever its columns are.
+
+    The columns in ``metadata`` tell of the record itself, the others are read from its value.
+    ``servers`` are found when the job runs, unless the program says them.
+    """
+
+    format: RecordFormat
+    metadata: tuple[str, ...]
+    topics: tuple[str, ...]
+    pattern: str | None
+    start: Position
+    until: Position | None
+    max_per_batch: int | None
+    on_data_loss: Literal["fail", "continue"]
+    servers: str | None
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

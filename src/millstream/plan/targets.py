@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 FileFormat = Literal["parquet", "json", "csv", "text"]
+Changes = Literal["changelog", "upsert"]
+Delivery = Literal["exactly_once", "at_least_once"]
+Columns = str | tuple[str, ...]
+"""One column as it is, or several as a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,27 @@ class Files(Target):
 
     path: str
     format: FileFormat
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka(Target):
+    """A topic. A key or value is a column as it is, or several columns as a JSON object.
+
+    Retractions are records of their own in a ``changelog``, which tells them by a header; under
+    ``upsert`` they are tombstones, unless something new comes in their place.
+    """
+
+    kind: ClassVar[str] = "write_kafka"
+
+    topic: str
+    key: Columns | None
+    value: Columns
+    headers: tuple[tuple[str, str], ...]
+    partition_by: Columns | None
+    changes: Changes
+    delivery: Delivery
+    servers: str | None
     options: tuple[tuple[str, str], ...] = ()
 
 

@@ -66,7 +66,7 @@ def _query(plan: Physical, needs_no_spark: bool) -> Iterator[str]:
         lines.append(("or", "one streaming query, with mode='streaming' or a checkpoint"))
     if plan.levels:
         lines.append(("time", _time(plan, bounded)))
-        lines.append(("shards", "two for each of Spark's shuffle partitions"))
+        lines.append(("shards", "one for each of Spark's shuffle partitions"))
         where = "memory" if bounded else "RocksDB, in the checkpoint"
         lines.append(("state", f"by shard, in {where}"))
     yield from (_INDENT + line for line in aligned(lines))
@@ -159,7 +159,7 @@ def _mark(instance: Instance) -> str:
 
 
 def _compiled(plan: Physical, grouping: Grouping) -> Compiled:
-    return spec_of(plan, grouping).grouping.compiled
+    return spec_of(plan, grouping, {}).grouping.compiled
 
 
 # Words and lines.

@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from millstream.model.errors import CODES, MillstreamError, PlanError, RunError
+from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanError, RunError
 
 _TOLD = re.compile(
     r"millstream\.model\.errors\.\w+: (?P<code>MS\d{3})(?: in step '(?P<step>[^\n]*?)')?: "
     r"(?P<what>.*?)\n  What to do: (?P<fix>.*?)\n  More: ",
     re.DOTALL,
 )
+
+
+_LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
 
 
 @contextmanager
@@ -24,7 +27,19 @@ def explained() -> Iterator[None]:
         raise
     except Exception as error:
         found = _TOLD.search(str(error))
+        if lost := _LOST.search(str(error)):
+            raise _lost(lost["what"]) from error
         if found is None or found["code"] not in CODES:
             raise
         kind = PlanError if found["code"].startswith("MS1") else RunError
         raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error
+
+
+def _lost(what: str) -> KafkaError:
+    """Spark's error for records that it was to read, and that Kafka no longer has."""
+    return KafkaError(
+        "MS350",
+        f"records were gone before they were read, by retention or with their topic: {what}",
+        fix="keep records for longer than the job may be away, retention.ms; to go on without "
+        "them, counted, write read_kafka(…, on_data_loss='continue')",
+    )

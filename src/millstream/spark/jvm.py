@@ -32,11 +32,12 @@ from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, Wit
 from millstream.reference.rows import why_no_time
 from millstream.spark.physical import Instance, takes_retractions
 
-_JSON = {
+JSON_OPTIONS = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+"""How a record is shown that was rejected."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,9 @@ def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
         why = why.when(infinite, F.lit(why_no_time(math.inf)))
     why = why.otherwise(F.lit(why_no_time(LAST)))
     whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
-    return F.concat(F.lit(f"event time {name!r}: "), why, F.lit("\n"), F.to_json(whole, _JSON))
+    return F.concat(
+        F.lit(f"event time {name!r}: "), why, F.lit("\n"), F.to_json(whole, JSON_OPTIONS)
+    )
 
 
 def prepared_columns(node: Grouping) -> dict[str, Expression]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -31,6 +31,7 @@ from millstream.plan.nodes import (
     EventTime,
     Function,
     Grouping,
+    KafkaSource,
     Node,
     Select,
     Sink,
@@ -57,12 +58,15 @@ from millstream.spark.hop import (
     Write,
 )
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
+from millstream.spark.kafka_source import REFUSED
 from millstream.spark.physical import (
     Instance,
     Physical,
     column_of,
+    may_reject,
     needs_whole_rows,
 )
+from millstream.spark.sinks import opened
 from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
 from millstream.spark.tables import SPLIT
@@ -90,12 +94,14 @@ def lower(
     labels: list[int],
     run: str,
     ending: bool,
+    splits: Mapping[str, list[str]] | None = None,
 ) -> Lowered:
     """The DataFrame of a program.
 
-    ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end.
+    ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end;
+    ``splits`` are those that sources are known to have.
     """
-    return _Lowering(plan, read, shuffle, labels, run, ending).lower()
+    return _Lowering(plan, read, shuffle, labels, run, ending, splits or {}).lower()
 
 
 class _Lowering:
@@ -107,6 +113,7 @@ class _Lowering:
         labels: list[int],
         run: str,
         ending: bool,
+        splits: Mapping[str, list[str]],
     ) -> None:
         self.plan = plan
         self.read = read
@@ -114,6 +121,7 @@ class _Lowering:
         self.labels = labels
         self.run = run
         self.ending = ending
+        self.splits = splits
         self.types: dict[Instance, StructType] = {}
         self.pane_types: dict[Grouping, StructType] = {}
         self.envelope = struct_of(ENVELOPE)
@@ -148,14 +156,26 @@ class _Lowering:
         frame = self.read(source)
         names = {name: f"__millstream_s{i}" for i, name in enumerate(source.schema.names)}
         columns = [col(name).alias(column) for name, column in names.items()]
-        split = source.split if isinstance(source, SplitSource) else None
-        if split is not None:
-            columns.append(col(split).cast("string").alias(SPLIT))
-        wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
+        if isinstance(source, KafkaSource):
+            columns += [col(SPLIT)] if self._has_splits(source) else []
+        elif isinstance(source, SplitSource) and source.split is not None:
+            columns.append(col(source.split).cast("string").alias(SPLIT))
         (origin,) = [i for i in self.plan.of(0, source) if i.node is source]
-        wide.ports[origin] = Port(names)
+        flag = None
+        if may_reject(source):
+            flag = "__millstream_parsed"
+            columns += [col(REFUSED), col(REFUSED).isNull().alias(flag)]
+        wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
+        wide.ports[origin] = Port(names, flag)
+        wide.rejected = {} if flag is None else {origin: REFUSED}
         self.types[origin] = wide.types(wide.ports[origin])
         return wide
+
+    def _has_splits(self, source: Source | None) -> bool:
+        """Whether rows tell the split that they are of; for nothing, if nobody follows splits."""
+        if isinstance(source, KafkaSource):
+            return any(i.source is source for i in self.plan.followed)
+        return isinstance(source, SplitSource) and source.split is not None
 
     def _segment(
         self, wide: Wide, stage: int, source: Source | None, last: bool
@@ -163,7 +183,7 @@ class _Lowering:
         """All turns of a stage; the last one, which is Python's, is left to be run."""
         mine = self.plan.of(stage, source) if source is not None or stage else []
         turns = max((i.phase for i in mine), default=1) | 1  # Python's, even if there is no step
-        split = isinstance(source, SplitSource) and source.split is not None
+        split = self._has_splits(source)
         if split:
             wide.carried = [*wide.carried, SPLIT]
         for phase in range(turns + 1):
@@ -321,7 +341,7 @@ class _Lowering:
             assert isinstance(node, Grouping)
             return Group(
                 name,
-                spec=spec_of(self.plan, node),
+                spec=spec_of(self.plan, node, self.splits),
                 input=self._input(instance, node),
                 labels=self.labels,
             )
@@ -351,7 +371,7 @@ class _Lowering:
         return ToSink(sink.name, schema=self._sink_schema(sink))
 
     def _written(self, sink: Sink) -> Write:
-        return Write(sink.name, target=sink.target, schema=self._sink_schema(sink))
+        return Write(sink.name, target=opened(sink.target), schema=self._sink_schema(sink))
 
     def _fed_sinks(self) -> list[Sink]:
         """The sinks that any rows can reach: a rejected output may have nothing before it."""
@@ -366,8 +386,9 @@ class _Lowering:
     # Groupings.
 
     def _stage(self, stage: int) -> Stage:
-        specs = [spec_of(self.plan, g) for g in self.plan.groupings(stage)]
-        later = [spec_of(self.plan, g) for g, level in self.plan.levels.items() if level > stage]
+        levels = self.plan.levels.items()
+        specs = [spec_of(self.plan, g, self.splits) for g in self.plan.groupings(stage)]
+        later = [spec_of(self.plan, g, self.splits) for g, level in levels if level > stage]
         marks = frozenset(origin for spec in later for origin in spec.idles)
         return Stage(specs, self.labels, marks)
 

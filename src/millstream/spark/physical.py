@@ -27,6 +27,7 @@ from millstream.plan.nodes import (
     Filter,
     Function,
     Grouping,
+    KafkaSource,
     Node,
     Select,
     SideOutput,
@@ -213,6 +214,8 @@ def _rejected(node: SideOutput, made: Made) -> Iterator[Instance]:
 
 def may_reject(node: Node) -> bool:
     """Whether the step may send rows to ``rejected``."""
+    if isinstance(node, KafkaSource):
+        return node.format != "raw"
     return isinstance(node, EventTime) or (isinstance(node, Function) and node.on_error == "reject")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,19 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 from millstream.plan.nodes import (
     FilesSource,
     FrameSource,
+    KafkaSource,
     RateSource,
     RowsSource,
     SocketSource,
     Source,
 )
 from millstream.spark.folders import Folder
+from millstream.spark.kafka_source import Topics, records
 from millstream.spark.lowering import arrow_of, struct_of
 
 _WRITTEN = "_written"
 
 
 def reader(
-    spark: SparkSession, streaming: bool, folder: str | None
+    spark: SparkSession, streaming: bool, folder: str | None, topics: Mapping[str, Topics]
 ) -> Callable[[Source], DataFrame]:
     """What reads a source: all of it at once, or as a stream.
 
@@ -46,6 +48,11 @@ def reader(
             case RowsSource():
                 frame = _rows(spark, source)
                 return _as_stream(spark, source, frame, folder) if streaming else frame
+            case KafkaSource(bounded=True) if streaming:
+                frame = records(spark, topics[source.name], False)
+                return _as_stream(spark, source, frame, folder)
+            case KafkaSource():
+                return records(spark, topics[source.name], streaming)
             case SocketSource():
                 lines = spark.readStream.format("socket")
                 return lines.option("host", source.host).option("port", source.port).load()

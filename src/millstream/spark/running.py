@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -20,6 +20,7 @@ from millstream.progress import BatchReport, Tracker
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
 from millstream.spark.hop import Packed
+from millstream.spark.kafka_source import Positions, Topics
 from millstream.spark.lowering import Lowered, lower
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.physical import Physical
@@ -47,7 +48,9 @@ class Ledger:
         self.committers = {sink.name: committer_of(sink.name, sink.target) for sink in self.sinks}
         self._standing = defaultdict(dict)
 
-    def settle(self, batch: int, rows: Iterable[Row], started: float) -> None:
+    def settle(
+        self, batch: int, rows: Iterable[Row], started: float, lost: Mapping[str, int] | None = None
+    ) -> None:
         """Commits a batch that all tasks have written, and reports it."""
         receipts: dict[str, list[bytes]] = {sink.name: [] for sink in self.sinks}
         written: dict[str, int] = dict.fromkeys(receipts, 0)
@@ -71,6 +74,7 @@ class Ledger:
                 written=written,
                 late=dict(counts["late"]),
                 rejected=dict(counts["rejected"]),
+                lost=lost or {},
                 watermark=min(self._values("watermark"), default=None),
                 state_rows=sum(self._values("state_rows")),
                 state_bytes=sum(self._values("state_bytes")),
@@ -90,13 +94,18 @@ class Ledger:
         ]
 
 
-def run_batch(plan: Physical, spark: SparkSession, ledger: Ledger, labels: list[int]) -> None:
+def run_batch(
+    plan: Physical,
+    spark: SparkSession,
+    ledger: Ledger,
+    labels: list[int],
+    topics: Mapping[str, Topics],
+) -> None:
     """Runs a program over bounded sources, all at once."""
     started = time.time()
     with explained():
-        lowered = lower(
-            plan, reader(spark, False, None), _in_one_batch, labels, ledger.run, ending=False
-        )
+        read = reader(spark, False, None, topics)
+        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False)
         ledger.settle(0, _written(lowered, lowered.frame, 0), started)
 
 
@@ -111,17 +120,26 @@ class StreamingJob:
         ledger: Ledger,
         checkpoint: Checkpoint,
         every: str | None,
+        topics: Mapping[str, Topics],
     ) -> None:
         self._ledger = ledger
+        self._positions = Positions(name, topics.values())
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
         self.error: BaseException | None = None
         clock = plan.needs_clock
         with explained():
             folder = checkpoint.folder
-            read = reader(spark, True, f"{folder}/rows")
+            read = reader(spark, True, f"{folder}/rows", topics)
+            splits = {n: each.splits for n, each in topics.items() if not each.source.bounded}
             self._lowered = lower(
-                plan, read, _in_steps(clock), checkpoint.labels, checkpoint.run, ending=True
+                plan,
+                read,
+                _in_steps(clock),
+                checkpoint.labels,
+                checkpoint.run,
+                ending=True,
+                splits=splits,
             )
             writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
             writer = writer.option("checkpointLocation", f"{folder}/spark")
@@ -159,8 +177,9 @@ class StreamingJob:
         if self._stopping.is_set():
             raise _Stopped  # this batch has done nothing yet: it is the first when resumed
         started = time.time()
+        lost = self._positions.lost()
         rows = _written(self._lowered, frame, number)
-        self._ledger.settle(number, rows, started)
+        self._ledger.settle(number, rows, started, lost)
 
     def _watch(self) -> None:
         tracker = self._ledger.tracker
@@ -168,6 +187,7 @@ class StreamingJob:
             with explained():
                 tracker.state("running")
                 while self.query.isActive:
+                    self._positions.follow(self.query.lastProgress)
                     if self._stopping.wait(0.1) and not self.query.status["isTriggerActive"]:
                         self.query.stop()
                     time.sleep(0.05 if self._stopping.is_set() else 0)
@@ -179,6 +199,8 @@ class StreamingJob:
             else:
                 self.error = error
                 tracker.state("failed")
+        self._positions.follow(self.query.lastProgress)
+        self._positions.close()
         self._checkpoint.forget()
 
 

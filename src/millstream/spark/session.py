@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from millstream.java import checked_java
+from millstream.kafka.jars import are_cached, jars, pinned
 from millstream.model.errors import RunError
 from millstream.spark.noise import LOGGING, less_noise
 
@@ -28,8 +30,10 @@ _BECAUSE = {
 }
 
 
-def checked_session(spark: SparkSession, streaming: bool) -> SparkSession:
+def checked_session(spark: SparkSession, streaming: bool, kafka: bool) -> SparkSession:
     """A session of the user's own, if it is set up for what is to run."""
+    if kafka:
+        _check_connector(spark)
     wrong = [
         key
         for key in _BECAUSE
@@ -46,8 +50,26 @@ def checked_session(spark: SparkSession, streaming: bool) -> SparkSession:
     )
 
 
-def local_session(name: str = "millstream", partitions: int | None = None) -> SparkSession:
-    """A session on this machine, bound to loopback, that uses the cores this process may use."""
+def _check_connector(spark: SparkSession) -> None:
+    some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
+    try:
+        spark.read.format("kafka").options(**some).load()  # which looks for the class, and no more
+    except AnalysisException as error:
+        packages = ",".join(map(str, pinned("connector")))
+        raise RunError(
+            "MS206",
+            "the Spark session was made without the connector for Kafka, and cannot take it now",
+            fix=f"make it with .config('spark.jars.packages', '{packages}')",
+        ) from error
+
+
+def local_session(
+    name: str = "millstream", partitions: int | None = None, kafka: bool = False
+) -> SparkSession:
+    """A session on this machine, bound to loopback, that uses the cores this process may use.
+
+    With ``kafka`` it can read topics, and else only if what that needs is there already.
+    """
     _point_to_java_and_python()
     partitions = partitions or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
@@ -60,6 +82,7 @@ def local_session(name: str = "millstream", partitions: int | None = None) -> Sp
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        **_connector(kafka),
         "spark.python.daemon.module": "millstream.spark.daemon",
         # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
         # are forked from a second daemon, and none serves both.
@@ -71,6 +94,12 @@ def local_session(name: str = "millstream", partitions: int | None = None) -> Sp
         builder = builder.config(key, value)
     with less_noise():
         return builder.getOrCreate()
+
+
+def _connector(needed: bool) -> dict[str, str]:
+    if not needed and not are_cached("connector"):
+        return {}
+    return {"spark.jars": ",".join(map(str, jars("connector")))}
 
 
 def _point_to_java_and_python() -> None:

@@ -6,9 +6,10 @@ Nothing here needs Spark: tasks and the driver call it, and so do tests.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from millstream.model.errors import PlanError
-from millstream.plan.targets import Console, Each, Files, Memory, Target
+from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Target
 from millstream.spark.slices import Committer, Slice, Writer
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "check_folders",
     "check_options",
     "committer_of",
+    "opened",
     "writer_of",
 ]
 
@@ -46,6 +48,10 @@ def writer_of(sink: str, target: Target, slice: Slice) -> Writer:
             from millstream.spark.folders import Folder
 
             return FilesWriter(Folder.of(sink, target.path), target, slice)
+        case Kafka():
+            from millstream.spark.kafka_sink import KafkaWriter
+
+            return KafkaWriter(sink, target, slice)
         case Console(limit=limit):
             from millstream.spark.memory import MemoryWriter
 
@@ -69,6 +75,10 @@ def committer_of(sink: str, target: Target) -> Committer:
             from millstream.spark.folders import Folder
 
             return FilesCommitter(Folder.of(sink, target.path), target)
+        case Kafka():
+            from millstream.spark.kafka_sink import KafkaCommitter
+
+            return KafkaCommitter()
         case Console(limit=limit):
             from millstream.spark.console import ConsoleCommitter
 
@@ -78,6 +88,15 @@ def committer_of(sink: str, target: Target) -> Committer:
 
             return EachCommitter()
     raise TypeError(f"an unknown target: {target!r}")
+
+
+def opened(target: Target) -> Target:
+    """The target as workers see it: which brokers are meant is known where the job starts."""
+    if not isinstance(target, Kafka):
+        return target
+    from millstream.spark.kafka_sink import connection_of
+
+    return replace(target, servers=connection_of(target).servers)
 
 
 def check_options(target: Target, step: str | None = None) -> None:

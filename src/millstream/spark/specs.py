@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,8 @@ class GroupingSpec:
     keeps_late: bool
     feeds_groupings: bool
     idles: dict[str, int | None]
+    splits: dict[str, list[str]] = field(default_factory=dict)
+    """The splits of an origin that are known before anything comes from them."""
 
     @cached_property
     def engine_keys(self) -> list[str]:
@@ -55,8 +57,8 @@ class GroupingSpec:
         return {k: v for k, v in self.__dict__.items() if k not in ("grouping", "engine_keys")}
 
 
-def spec_of(plan: Physical, node: nodes.Grouping) -> GroupingSpec:
-    """What workers need to know of a grouping of a plan."""
+def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]]) -> GroupingSpec:
+    """What workers need to know of a grouping of a plan; sources may have known ``splits``."""
     return GroupingSpec(
         name=node.name,
         windowing=node.windowing,
@@ -69,6 +71,11 @@ def spec_of(plan: Physical, node: nodes.Grouping) -> GroupingSpec:
         keeps_late=plan.keeps_late(node),
         feeds_groupings=plan.feeds_groupings(node),
         idles=plan.idles(node),
+        splits={
+            i.mark: splits[i.source.name]
+            for i in plan.feeding(node)
+            if i.keeper is not None and i.source is not None and i.source.name in splits
+        },
     )
 
 

@@ -104,6 +104,8 @@ class Stage:
         ends: bool,
     ) -> Iterator[Envelope]:
         watermarks = Watermarks.from_json(spec.idles, shelf.clocks.get(f"{spec.name}/marks", {}))
+        for origin, splits in spec.splits.items():
+            watermarks.expect(origin, splits, now)
         for mark in marks:
             if mark.node in spec.idles and mark.value is not None:
                 watermarks.hear(mark.node, mark.split or "", mark.value, now)

@@ -1,0 +1,255 @@
+"""Writes slices of batches to topics, each exactly once, by transactions.
+
+A slice is written in one transaction, which also commits the number of its batch, as an offset of a
+group that nobody reads by: the **marker**. Whoever writes the slice again, after a failure, finds
+the marker and leaves it. The transactional id is that of the slice, so that one who opens it fences
+off all who had it before: a process that was thought dead cannot write any more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import repeat
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError as Failure
+
+from millstream.kafka.connection import Connection
+from millstream.kafka.partitioning import CLIENT_SETTINGS
+from millstream.kafka.topics import add_partitions, create_topic
+from millstream.model.errors import KafkaError
+
+MARKERS = "millstream-markers"
+"""The topic that markers are offsets of. It has a partition for each slice, and no records."""
+
+PATIENCE = 120.0
+"""Seconds for which brokers may be away before a job that writes to them fails."""
+
+_SETTINGS = {
+    **CLIENT_SETTINGS,
+    "enable.idempotence": True,
+    "linger.ms": 5,
+    "queue.buffering.max.messages": 1_000_000,
+    "transaction.timeout.ms": 60_000,
+    # The first tries of a new client are to be quick: a worker may open one for each slice.
+    "reconnect.backoff.ms": 10,
+    "retry.backoff.ms": 20,
+}
+_MOST_AT_ONCE = 50_000
+_TRY = 30.0
+_HOPELESS = {
+    Failure.MSG_SIZE_TOO_LARGE,
+    Failure.TOPIC_AUTHORIZATION_FAILED,
+    Failure.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    Failure.GROUP_AUTHORIZATION_FAILED,
+    Failure.CLUSTER_AUTHORIZATION_FAILED,
+    Failure.INVALID_RECORD,
+    Failure._UNKNOWN_TOPIC,
+    Failure._UNKNOWN_PARTITION,
+}
+
+
+Heard = Callable[[Failure | None, object], None]
+"""Hears whether a record has arrived."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of a topic, column by column."""
+
+    values: Sequence[bytes | str | None]
+    keys: Sequence[bytes | str | None] | None = None
+    headers: Sequence[list[tuple[str, bytes | str | None]]] | None = None
+    partitions: Sequence[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def messages(self) -> list[dict[str, object]]:
+        """Values and keys, as the client takes many at once."""
+        if self.keys is None:
+            return [{"value": value} for value in self.values]
+        pairs = zip(self.values, self.keys, strict=True)
+        return [{"value": value, "key": key} for value, key in pairs]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a slice is written: the topic, and by what ids it is known."""
+
+    connection: Connection
+    topic: str
+    group: str
+    number: int
+
+    @property
+    def id(self) -> str:
+        """The transactional id."""
+        return f"{self.group}-{self.number}"
+
+
+@dataclass
+class _Open:
+    """A producer that owns a slice, and the marker as it left it."""
+
+    producer: Producer
+    consumer: Consumer
+    marker: int
+
+
+# Opening takes long: a worker keeps them from batch to batch.
+_opened: dict[str, _Open] = {}
+_simple: dict[tuple[str, ...], Producer] = {}
+
+
+def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
+    """Writes a slice of a batch, unless it is written already; whether it was this one."""
+    patient_until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            mine = _opened.get(place.id) or _open(place)
+            if mine.marker > batch:
+                return False
+            _transact(place, mine, batch, records)
+            return True
+        except KafkaException as error:
+            failure = error.args[0]
+            _forget(place)
+            if failure.code() in _HOPELESS or time.monotonic() > patient_until:
+                raise _not_written(place, failure) from error
+            time.sleep(0.1)
+
+
+def write_some(connection: Connection, topic: str, records: Sequence[Records]) -> None:
+    """Writes records at least once, without transactions."""
+    known = (connection.servers, *map("=".join, sorted(connection.settings.items())))
+    if known not in _simple:
+        _simple[known] = connection.producer(_SETTINGS)
+    producer = _simple[known]
+    failures: list[Failure] = []
+
+    def heard(failure: Failure | None, _: object) -> None:
+        if failure is not None:
+            failures.append(failure)
+
+    place = Place(connection, topic, "", 0)
+    try:
+        for each in records:
+            _produce(producer, topic, each, heard)
+        left = producer.flush(PATIENCE)
+    except KafkaException as error:
+        raise _not_written(place, error.args[0]) from error
+    if failures or left:
+        del _simple[known]
+        raise _not_written(place, failures[0] if failures else Failure(Failure._TIMED_OUT))
+
+
+def prepare_markers(connection: Connection, slices: int) -> None:
+    """Makes the topic of the markers, or makes it large enough."""
+    topics = connection.admin.list_topics(timeout=30).topics
+    if MARKERS not in topics:
+        try:
+            create_topic(connection, MARKERS, partitions=max(slices, 50))
+        except KafkaError:
+            topics = connection.admin.list_topics(timeout=30).topics
+            if MARKERS not in topics:  # else another job was quicker
+                raise
+    elif len(topics[MARKERS].partitions) < slices:
+        add_partitions(connection, MARKERS, slices)
+
+
+def _open(place: Place) -> _Open:
+    """Fences off who had the slice before; only then its marker says what is written."""
+    producer = place.connection.producer({**_SETTINGS, "transactional.id": place.id})
+    producer.init_transactions(_TRY)
+    consumer = place.connection.consumer({"group.id": place.group, "enable.auto.commit": False})
+    (found,) = consumer.committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
+    if found.error is not None:
+        raise KafkaException(found.error)
+    _opened[place.id] = _Open(producer, consumer, max(found.offset, 0))
+    return _opened[place.id]
+
+
+def _transact(place: Place, mine: _Open, batch: int, records: Sequence[Records]) -> None:
+    producer = mine.producer
+    producer.begin_transaction()
+    for each in records:
+        _produce(producer, place.topic, each)
+    marker = TopicPartition(MARKERS, place.number, batch + 1)
+    group = mine.consumer.consumer_group_metadata()
+    producer.send_offsets_to_transaction([marker], group, _TRY)
+    producer.commit_transaction(_TRY)
+    mine.marker = batch + 1
+
+
+def _forget(place: Place) -> None:
+    """Lets go of a producer: the next one begins anew, and aborts what this one has begun."""
+    mine = _opened.pop(place.id, None)
+    if mine is not None:
+        with suppress(KafkaException):
+            mine.producer.purge()
+        mine.consumer.close()
+
+
+def _produce(
+    producer: Producer,
+    topic: str,
+    records: Records,
+    heard: Heard | None = None,
+) -> None:
+    if records.headers is None and records.partitions is None:
+        messages = records.messages()
+        for start in range(0, len(messages), _MOST_AT_ONCE):
+            _all_together(producer, topic, messages[start : start + _MOST_AT_ONCE], heard)
+        return
+    # The client takes many at once only where it chooses partitions, and without headers.
+    nothing = repeat(None, len(records))
+    for value, key, headers, partition in zip(
+        records.values,
+        records.keys or nothing,
+        records.headers or nothing,
+        records.partitions or repeat(-1, len(records)),
+        strict=True,
+    ):
+        while True:
+            try:
+                producer.produce(topic, value, key, partition, heard, headers=headers)
+                break
+            except BufferError:
+                producer.poll(0.05)
+
+
+def _all_together(
+    producer: Producer,
+    topic: str,
+    messages: list[dict[str, object]],
+    heard: Heard | None,
+) -> None:
+    while messages:
+        with suppress(BufferError):
+            producer.produce_batch(topic, messages, on_delivery=heard)
+        left = [message for message in messages if "_error" in message]
+        for message in left:
+            failure = message.pop("_error")
+            if isinstance(failure, Failure) and failure.code() != Failure._QUEUE_FULL:
+                raise KafkaException(failure)
+        if left:
+            producer.poll(0.05)
+        messages = left
+
+
+def _not_written(place: Place, failure: Failure) -> KafkaError:
+    if failure.code() == Failure.MSG_SIZE_TOO_LARGE:
+        fix = "allow longer records: options={'message.max.bytes': 10_000_000}, and in the topic: "
+        fix += f"millstream topics alter {place.topic} --set max.message.bytes=10000000"
+    else:
+        fix = "see that the brokers run, then run the job again: it goes on where it was"
+    return KafkaError(
+        "MS327",
+        f"records could not be written to topic {place.topic!r} at {place.connection.servers}: "
+        f"{failure.str()} ({failure.name()})",
+        fix=fix,
+    )

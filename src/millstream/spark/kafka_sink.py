@@ -1,0 +1,125 @@
+"""The sink that is a topic of Kafka: rows become records, and a slice is written in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.kafka.connection import Connection
+from millstream.kafka.partitioning import java_hash
+from millstream.kafka.settings import translated
+from millstream.kafka.topics import partitions_of
+from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
+from millstream.plan.targets import Columns, Kafka, Target
+from millstream.spark.slices import Slice
+from millstream.spark.tables import from_arrow
+from millstream.spark.texts import json_lines, plain
+
+KIND = "kind"
+
+
+class KafkaWriter:
+    """Collects the rows of a slice, and writes them when all of them are there."""
+
+    def __init__(self, sink: str, target: Kafka, slice: Slice) -> None:
+        self._target = target
+        self._slice = slice
+        self._place = Place(
+            connection_of(target), target.topic, f"millstream-{slice.run[:16]}-{sink}", slice.number
+        )
+        self._tables: list[pa.Table] = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Keeps the rows: all of a slice is written in one transaction, maybe more than once."""
+        if rows.num_rows:
+            self._tables.append(rows)
+
+    def close(self) -> bytes:
+        """Writes the slice, unless it was written before; returns when it is safe."""
+        tables, target, place = self._tables, self._target, self._place
+        if target.changes == "upsert" and tables:
+            tables = [_latest(pa.concat_tables(tables), target)]
+        records = [records_of(table, target) for table in tables]
+        if target.delivery == "exactly_once":
+            write_once(place, self._slice.batch, records)
+        else:
+            write_some(place.connection, place.topic, records)
+        return b""
+
+    def abort(self) -> None:
+        """Forgets the rows; none has been sent."""
+        self._tables.clear()
+
+
+class KafkaCommitter:
+    """Slices commit themselves."""
+
+    def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
+        """Nothing is left to do."""
+
+
+def connection_of(target: Kafka) -> Connection:
+    """The cluster that a sink writes to."""
+    return Connection.to(target.servers, translated(dict(target.options)))
+
+
+def check_topics(sinks: Mapping[str, Target], slices: int) -> None:
+    """Refuses sinks whose topics are not there, in seconds, before a job starts."""
+    for target in sinks.values():
+        if isinstance(target, Kafka):
+            connection = connection_of(target)
+            partitions_of(connection, target.topic)
+            if target.delivery == "exactly_once":
+                prepare_markers(connection, slices)
+
+
+def records_of(table: pa.Table, target: Kafka) -> Records:
+    """The rows as records."""
+    rows = from_arrow(table)
+    values = _bytes(rows, target.value)
+    retractions = KIND in rows.columns and KIND not in _names(target.value)
+    if target.changes == "upsert" and KIND in rows.columns:
+        values = values.set(rows[KIND] == "-", None)
+        retractions = False
+    named = dict(target.headers) | ({KIND: KIND} if retractions else {})
+    headers = {name: _bytes(rows, column).to_list() for name, column in named.items()}
+    pairs = [list(zip(headers, row, strict=True)) for row in zip(*headers.values(), strict=True)]
+    return Records(
+        values.to_list(),
+        None if target.key is None else _bytes(rows, target.key).to_list(),
+        pairs if headers else None,
+        None if target.partition_by is None else _partitions(rows, target),
+    )
+
+
+def _bytes(rows: pl.DataFrame, columns: Columns) -> pl.Series:
+    """A column as it is, or several as JSON; null stays null."""
+    if not isinstance(columns, str):
+        return json_lines(rows.select(columns))
+    column = rows[columns]
+    if column.dtype in (pl.String, pl.Binary):
+        return column
+    return rows.select(plain(pl.col(columns), column.dtype).alias(columns))[columns]
+
+
+def _names(columns: Columns) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else columns
+
+
+def _latest(table: pa.Table, target: Kafka) -> pa.Table:
+    """Of each key, what came last: a retraction only if nothing came in its place."""
+    assert target.key is not None
+    keys = _bytes(from_arrow(table), target.key).to_frame("key").with_row_index()
+    last = keys.group_by("key").agg(pl.col("index").max())["index"].sort()
+    return table.take(last.to_arrow())
+
+
+def _partitions(rows: pl.DataFrame, target: Kafka) -> list[int]:
+    """The partition of each row, by the hash that Java's producer has for keys."""
+    assert target.partition_by is not None
+    count = len(partitions_of(connection_of(target), target.topic))
+    texts = _bytes(rows, target.partition_by)
+    chosen = {text: java_hash(text) % count for text in texts.unique()}
+    return [chosen[text] for text in texts]

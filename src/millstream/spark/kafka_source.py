@@ -1,0 +1,243 @@
+"""Reads topics of Kafka: where partitions begin and end, and what becomes of each record."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from millstream.kafka.answers import known_topic
+from millstream.kafka.connection import Connection
+from millstream.kafka.settings import translated
+from millstream.model.errors import PlanError
+from millstream.plan.nodes import KafkaSource, Source
+from millstream.plan.positions import Position
+from millstream.spark.jvm import JSON_OPTIONS, col
+from millstream.spark.tables import SPLIT
+
+REFUSED = "__millstream_refused"
+"""The column that tells why a record did not parse, and in a new line the record."""
+
+_log = logging.getLogger(__name__)
+_EARLIEST, _LATEST = -2, -1  # how Spark writes them among offsets
+_CORRUPT = "__millstream_corrupt"
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a source, as they are when the job starts: partitions by name."""
+
+    source: KafkaSource
+    connection: Connection
+    partitions: dict[str, int]
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the splits: all that are there, so that a silent one is waited for."""
+        return [_split_name(self.source, topic, number) for topic, number in self.each()]
+
+    def each(self) -> Iterator[tuple[str, int]]:
+        """Each partition, by topic and number."""
+        for topic, count in self.partitions.items():
+            yield from ((topic, number) for number in range(count))
+
+    def offsets(self, position: Position, default: int) -> str:
+        """Offsets as Spark wants them: of every partition."""
+        known = {(topic, partition): offset for topic, partition, offset in position.offsets}
+        unknown = sorted(known.keys() - set(self.each()))
+        if unknown:
+            topic, partition = unknown[0]
+            raise PlanError(
+                "MS113",
+                f"an offset is given for partition {partition} of {topic!r}, which has "
+                f"{self.partitions.get(topic, 0)} partitions",
+                fix="give offsets of partitions that there are, numbered from 0",
+                step=self.source.name,
+            )
+        told: dict[str, dict[str, int]] = {}
+        for topic, number in self.each():
+            told.setdefault(topic, {})[str(number)] = known.get((topic, number), default)
+        return json.dumps(told)
+
+
+def opened_topics(sources: Iterable[Source]) -> dict[str, Topics]:
+    """The topics of each source that reads some, by its name; in seconds, or with an error."""
+    return {s.name: _opened(s) for s in sources if isinstance(s, KafkaSource)}
+
+
+def _opened(source: KafkaSource) -> Topics:
+    connection = Connection.to(source.servers, translated(dict(source.options)))
+    there = {
+        name: len(topic.partitions)
+        for name, topic in connection.admin.list_topics(timeout=30).topics.items()
+    }
+    if source.pattern is not None:
+        names = [name for name in there if re.fullmatch(source.pattern, name)]
+    else:
+        names = list(source.topics)
+    known = {known_topic(name, sorted(there)): there[name] for name in sorted(names)}
+    return Topics(source, connection, known)
+
+
+class Positions:
+    """How far a job has come in its topics.
+
+    After each batch it is told to a group named after the job, so that Kafka's tools show its lag.
+    The job itself does not depend on it: Spark keeps its own account, in the checkpoint.
+    """
+
+    def __init__(self, job: str, topics: Iterable[Topics]) -> None:
+        self._topics = [each for each in topics if not each.source.bounded]
+        settings = {"group.id": job, "enable.auto.commit": False}
+        self._consumers = [each.connection.consumer(settings) for each in self._topics]
+        self._told: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
+        self._batch: int | None = None
+
+    def follow(self, progress: StreamingQueryProgress | None) -> None:
+        """Takes note of a batch that Spark has reported."""
+        if progress is None or progress.batchId == self._batch:
+            return
+        self._batch = progress.batchId
+        reports = [each for each in progress.sources if each.description.startswith("KafkaV2")]
+        for number, report in enumerate(reports):
+            ends = _places(json.loads(report.endOffset)) if report.endOffset else {}
+            if ends != self._told[number]:
+                self._tell(number, ends)
+
+    def lost(self) -> dict[str, int]:
+        """Records that retention has taken since the last batch, by the name of the source."""
+        gone: dict[str, int] = {}
+        for topics, consumer, told in zip(self._topics, self._consumers, self._told, strict=True):
+            if topics.source.on_data_loss == "continue":
+                known = told or self._before(topics, consumer)
+                found = sum(max(0, _first(consumer, *place) - end) for place, end in known.items())
+                gone |= {topics.source.name: found} if found else {}
+        return gone
+
+    def close(self) -> None:
+        """Lets go of the connections."""
+        for consumer in self._consumers:
+            consumer.close()
+
+    def _tell(self, number: int, ends: dict[tuple[str, int], int]) -> None:
+        self._told[number] = ends
+        offsets = [TopicPartition(*place, end) for place, end in ends.items()]
+        try:
+            self._consumers[number].commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            _log.warning("the group's positions were not told: %s", error)
+
+    def _before(self, topics: Topics, consumer: Consumer) -> dict[tuple[str, int], int]:
+        """Where an earlier life of the job has come to."""
+        asked = [TopicPartition(topic, number) for topic, number in topics.each()]
+        found = consumer.committed(asked, timeout=30)
+        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+
+
+def _first(consumer: Consumer, topic: str, partition: int) -> int:
+    first, _ = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
+    return int(first)
+
+
+def _places(told: dict[str, dict[str, int]]) -> dict[tuple[str, int], int]:
+    """Offsets as Spark reports them."""
+    return {(topic, int(n)): end for topic, ends in told.items() for n, end in ends.items()}
+
+
+def records(spark: SparkSession, topics: Topics, streaming: bool) -> DataFrame:
+    """The records as rows of the source, with the reason where one did not parse, and the split."""
+    source = topics.source
+    reading = (spark.readStream if streaming else spark.read).format("kafka")
+    for name, value in _options(topics, streaming).items():
+        reading = reading.option(name, value)
+    return _parsed(reading.load(), source)
+
+
+def _options(topics: Topics, streaming: bool) -> dict[str, str]:
+    source = topics.source
+    options = {
+        "kafka.bootstrap.servers": topics.connection.servers,
+        # What a transaction has not committed is not there.
+        "kafka.isolation.level": "read_committed",
+        **{f"kafka.{name}": value for name, value in source.options},
+        "failOnDataLoss": str(source.on_data_loss == "fail").lower(),
+        "includeHeaders": str("headers" in source.metadata).lower(),
+    }
+    if source.pattern is not None:
+        options["subscribePattern"] = source.pattern
+    else:
+        options["subscribe"] = ",".join(source.topics)
+    options |= _position(topics, source.start, "starting", _EARLIEST)
+    if source.until is not None and not streaming:
+        options |= _position(topics, source.until, "ending", _LATEST)
+    if source.max_per_batch is not None and streaming:
+        options["maxOffsetsPerTrigger"] = str(source.max_per_batch)
+    return options
+
+
+def _position(topics: Topics, position: Position, which: str, default: int) -> dict[str, str]:
+    if position.at == "offsets":
+        return {f"{which}Offsets": topics.offsets(position, default)}
+    if position.at == "timestamp":
+        # Where nothing is as new as that, there is nothing to read yet.
+        strategy = {"startingOffsetsByTimestampStrategy": "latest"} if which == "starting" else {}
+        return {f"{which}Timestamp": str(position.milliseconds), **strategy}
+    return {f"{which}Offsets": position.at}
+
+
+def _split_name(source: KafkaSource, topic: str, partition: int) -> str:
+    return str(partition) if len(source.topics) == 1 else f"{topic}-{partition}"
+
+
+def _split(source: KafkaSource) -> Column:
+    if len(source.topics) == 1:
+        return F.col("partition")  # a number travels faster than a text
+    return F.concat_ws("-", "topic", "partition")
+
+
+def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
+    metadata = [col(name) for name in source.metadata]
+    split = _split(source).alias(SPLIT)
+    if source.format == "raw":
+        return frame.select(*metadata, split)
+    valid = F.is_valid_utf8(F.col("value").cast("string"))
+    text = F.col("value").cast("string")
+    if source.format == "text":
+        why = F.when(F.col("value").isNotNull() & ~valid, F.lit("the value is no UTF-8"))
+        fine = F.when(why.isNull(), text).alias("value")
+        return frame.select(fine, *metadata, split, _refused(why))
+    columns = [f for f in source.schema if f.name not in source.metadata]
+    wanted = ", ".join([*map(str, columns), f"{_CORRUPT} STRING"])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    parse = F.from_json if source.format == "json" else F.from_csv
+    parsed = "__millstream_parsed"
+    whole = frame.withColumn(parsed, parse(text, wanted, options))
+    bad = F.col(parsed).isNull() | F.col(f"{parsed}.{_CORRUPT}").isNotNull()
+    empty = F.when(F.col("value").isNull(), F.lit("the record has no value"))
+    why = F.when(bad, empty.otherwise(F.lit(f"the value is no {source.format} of the schema")))
+    fields = [F.col(f"{parsed}.`{_quoted(f.name)}`").alias(f.name) for f in columns]
+    return whole.select(*fields, *metadata, split, _refused(why))
+
+
+def _quoted(name: str) -> str:
+    return name.replace("`", "``")
+
+
+def _refused(why: Column) -> Column:
+    """Why a record is rejected, and in a new line where it is and what it holds."""
+    place = F.struct("topic", "partition", "offset", "timestamp", _shown("key"), _shown("value"))
+    told = F.concat(why, F.lit("\n"), F.to_json(place, JSON_OPTIONS))
+    return F.when(why.isNotNull(), told).alias(REFUSED)
+
+
+def _shown(name: str) -> Column:
+    """Bytes as text if they are some, else in Base64."""
+    text = F.col(name).cast("string")
+    return F.when(F.is_valid_utf8(text), text).otherwise(F.base64(name)).alias(name)

@@ -1,0 +1,66 @@
+"""Reaching a cluster: which one, and failing in time with what was tried."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from millstream.kafka import connection
+from millstream.kafka.connection import Connection, check_reachable, servers_of
+from millstream.model.errors import KafkaError
+
+
+@pytest.fixture
+def nothing_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILLSTREAM_DATA", str(tmp_path))
+    monkeypatch.delenv("MILLSTREAM_SERVERS", raising=False)
+
+
+def test_what_is_given_goes_first_then_local_brokers_then_the_variable(
+    broker, nothing_runs, monkeypatch
+):
+    monkeypatch.setenv("MILLSTREAM_SERVERS", "elsewhere:9092")
+    assert servers_of() == "elsewhere:9092"
+    monkeypatch.setenv("MILLSTREAM_DATA", str(broker.folder.parent))
+    assert servers_of() == broker.servers
+    assert servers_of("given:9092") == "given:9092"
+
+
+def test_no_address_at_all_is_an_error(nothing_runs):
+    with pytest.raises(KafkaError, match="no Kafka cluster is named") as error:
+        servers_of()
+    assert error.value.code == "MS320"
+    assert "millstream kafka up" in error.value.fix
+
+
+def test_a_file_of_settings_may_name_the_servers():
+    assert Connection.to(None, {"bootstrap.servers": "there:9092"}).servers == "there:9092"
+
+
+def test_a_broker_that_answers_is_reachable(broker):
+    check_reachable(Connection(f"127.0.0.1:1,{broker.servers}"))
+
+
+def test_an_address_without_a_broker_fails_in_seconds_with_what_was_tried():
+    begun = time.monotonic()
+    with pytest.raises(KafkaError, match="127.0.0.1:1 failed: Connection refused") as error:
+        check_reachable(Connection("127.0.0.1:1,no-such-host.invalid:9092"))
+    assert "Failed to resolve 'no-such-host.invalid:9092'" in error.value.what
+    assert time.monotonic() - begun < 10
+
+
+def test_silence_is_not_waited_for_long(monkeypatch):
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        servers = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(KafkaError, match=f"no Kafka broker answers at {servers}: silence"):
+            check_reachable(Connection(servers))
+
+
+def test_the_wrong_protocol_is_told(broker):
+    with pytest.raises(KafkaError, match="SSL") as error:
+        check_reachable(Connection(broker.servers, {"security.protocol": "SSL"}))
+    assert error.value.code == "MS320"
+    assert "security.protocol" in error.value.fix

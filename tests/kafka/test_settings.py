@@ -1,0 +1,135 @@
+"""Client settings: files of properties as Java writes them, in the names of librdkafka."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from millstream.kafka.connection import Connection
+from millstream.kafka.settings import client_settings, translated
+from millstream.model.errors import KafkaError
+
+
+def test_a_file_is_read_as_java_reads_it(tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# a comment\n"
+        "! another\n"
+        "\n"
+        "security.protocol = SASL_SSL\n"
+        "  sasl.mechanism: SCRAM-SHA-512\n"
+        "client.id na\\u00efve\\tname\n"
+        "sasl.username=a\\=b\\:c\\\\d\n"
+        "sasl.password=first,\\\n"
+        "    second # no comment\n"
+        "ssl.endpoint.identification.algorithm=\n",
+        encoding="utf-8",
+    )
+    assert client_settings(file) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "client.id": "naïve\tname",
+        "sasl.username": "a=b:c\\d",
+        "sasl.password": "first,second # no comment",
+        "ssl.endpoint.identification.algorithm": "none",
+    }
+
+
+def test_pairs_go_before_the_file(tmp_path):
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=file\nsecurity.protocol=SSL\n")
+    assert client_settings(file, ["client.id=pair=1"]) == {
+        "client.id": "pair=1",
+        "security.protocol": "SSL",
+    }
+
+
+@pytest.mark.parametrize("module", ["plain.PlainLoginModule", "scram.ScramLoginModule"])
+def test_a_login_of_javas_is_a_user_and_a_password(module):
+    name = f"org.apache.kafka.common.security.{module}"
+    text = f"""{name} required username="ann" password="a \\"b\\" ; c='d'" ;"""
+    assert translated({"sasl.jaas.config": text}) == {
+        "sasl.username": "ann",
+        "sasl.password": "a \"b\" ; c='d'",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {"ssl.truststore.location": "ca.pem", "ssl.truststore.type": "PEM"},
+            {"ssl.ca.location": "ca.pem"},
+        ),
+        (
+            {"ssl.keystore.location": "me.pem", "ssl.keystore.type": "PEM"},
+            {"ssl.certificate.location": "me.pem", "ssl.key.location": "me.pem"},
+        ),
+        (
+            {
+                "ssl.keystore.type": "PKCS12",
+                "ssl.keystore.password": "secret",
+                "ssl.keystore.location": "me.p12",
+                "ssl.key.password": "secret too",
+            },
+            {
+                "ssl.keystore.location": "me.p12",
+                "ssl.keystore.password": "secret",
+                "ssl.key.password": "secret too",
+            },
+        ),
+        ({"max.request.size": "5000000"}, {"message.max.bytes": "5000000"}),
+    ],
+)
+def test_javas_names_are_translated(settings, expected):
+    assert translated(settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("ssl.truststore.location=trust.jks", "is a JKS store"),
+        ("sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required;", "jaas"),
+        ("security.protocol", "not of the form name=value"),
+        ("=x", "not of the form name=value"),
+    ],
+)
+def test_what_cannot_be_translated_is_an_error(pair, told):
+    with pytest.raises(KafkaError, match=told) as error:
+        client_settings(pairs=[pair])
+    assert error.value.code == "MS322"
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(KafkaError, match="cannot be read: .* No such file"):
+        client_settings(tmp_path / "missing.properties")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"key.deserializer": "x"}, 'No such configuration property: "key.deserializer"'),
+        ({"security.protocol": "TLS"}, 'Invalid value "TLS"'),
+    ],
+)
+def test_what_the_client_does_not_know_is_an_error(settings, told):
+    with pytest.raises(KafkaError, match=told) as error:
+        _ = Connection("127.0.0.1:1", settings).admin
+    assert error.value.code == "MS322"
+
+
+def test_translated_settings_are_the_clients():
+    jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;"
+    settings = translated(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": jaas,
+            "ssl.endpoint.identification.algorithm": "",
+            "max.request.size": "5000000",
+            "receive.buffer.bytes": "65536",
+            "send.buffer.bytes": "65536",
+        }
+    )
+    with AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings}):
+        pass

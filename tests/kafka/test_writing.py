@@ -1,0 +1,93 @@
+"""Slices are written once, whoever writes them, and a zombie writes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from millstream.kafka import writing
+from millstream.kafka.connection import Connection
+from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
+from millstream.model.errors import KafkaError
+from topics import new_topic, read
+
+
+@pytest.fixture
+def place(broker, request):
+    connection = Connection(broker.servers)
+    prepare_markers(connection, 8)
+    return Place(connection, new_topic(broker.servers, 2), f"group-{request.node.name}", 3)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_open():
+    yield
+    writing._opened.clear()
+
+
+def values(place):
+    return sorted(record.value for record in read(place.connection.servers, place.topic))
+
+
+def test_a_slice_that_is_written_again_is_left(place):
+    assert write_once(place, 0, [Records(["a", "b"])])
+    assert not write_once(place, 0, [Records(["a", "b"])])
+    assert write_once(place, 1, [Records(["c"], keys=["k"])])
+    writing._opened.clear()  # another process, later
+    assert not write_once(place, 1, [Records(["c"], keys=["k"])])
+    assert write_once(place, 2, [Records([None], headers=[[("kind", "-"), ("n", None)]])])
+    assert [r.value for r in read(place.connection.servers, place.topic)].count(None) == 1
+    assert sorted(filter(None, (r.value for r in read(place.connection.servers, place.topic)))) == [
+        "a", "b", "c",
+    ]  # fmt: skip
+
+
+def test_one_who_dies_before_the_commit_leaves_nothing_that_readers_see(place):
+    dead = writing._open(place)
+    dead.producer.begin_transaction()
+    dead.producer.produce(place.topic, "half")
+    dead.producer.flush(10)
+    writing._opened.clear()
+    assert write_once(place, 0, [Records(["whole"])])
+    assert values(place) == ["whole"]
+
+
+def test_a_zombie_that_wakes_up_cannot_write(place):
+    assert write_once(place, 0, [Records(["first"])])
+    zombie = writing._opened.pop(place.id)
+    assert write_once(place, 1, [Records(["second"])])  # by the one who took its place
+    with pytest.raises(Exception, match="fenced|FENCED|epoch"):
+        writing._transact(place, zombie, 1, [Records(["second, by a zombie"])])
+    assert values(place) == ["first", "second"]
+    # It may come back by the door: then it finds what was written, and leaves it.
+    writing._opened[place.id] = zombie
+    assert not write_once(place, 1, [Records(["second, by a zombie"])])
+    assert values(place) == ["first", "second"]
+
+
+def test_markers_grow_with_the_slices(broker):
+    connection = Connection(broker.servers)
+    prepare_markers(connection, 8)
+    prepare_markers(connection, 60)
+    there = connection.admin.list_topics(timeout=10).topics[writing.MARKERS].partitions
+    assert len(there) >= 60
+
+
+def test_a_record_that_is_too_long_is_told_with_what_to_do(broker, place):
+    topic = new_topic(broker.servers, max_message_bytes="1000")
+    long = Place(place.connection, topic, "group-long", 0)
+    with pytest.raises(KafkaError, match="MS327.*(?s:.)*millstream topics alter"):
+        write_once(long, 0, [Records(["x" * 5000])])
+    with pytest.raises(KafkaError, match="MS327"):
+        write_some(place.connection, topic, [Records(["x" * 5000])])
+    assert read(broker.servers, topic) == []
+
+
+def test_records_are_written_at_least_once_without_transactions(broker, place):
+    write_some(place.connection, place.topic, [Records(["a"], keys=["k"]), Records(["b"])])
+    assert values(place) == ["a", "b"]
+
+
+def test_many_records_fit_into_a_slice(place):
+    many = [str(number) for number in range(150_000)]
+    assert write_once(place, 0, [Records(many, keys=many)])
+    assert values(place) == sorted(many)

@@ -1,0 +1,257 @@
+"""Programs from Kafka to Kafka: formats, positions, watermarks by partition, exactly once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from pyspark import cloudpickle
+
+import millstream as ms
+import topics
+from bags import bag
+from millstream.job import run_to_the_end
+from millstream.kafka.connection import Connection
+from millstream.kafka.groups import describe_group
+from millstream.kafka.positions import Position
+from millstream.kafka.topics import add_partitions, delete_records
+from millstream.model.errors import KafkaError, PlanError
+from waiting import until
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
+
+SCORES = "team string, points int, at double"
+
+
+def score(team: str, points: int, at: float) -> dict:
+    return {"team": team, "points": points, "at": at}
+
+
+@pytest.fixture
+def new(broker):
+    """Makes a topic and puts records into it, by partition."""
+
+    def new(*partitions: list, **settings: str) -> str:
+        topic = topics.new_topic(broker.servers, max(1, len(partitions)), **settings)
+        for number, records in enumerate(partitions):
+            topics.put(broker.servers, topic, records, number)
+        return topic
+
+    return new
+
+
+def totals(source: ms.Stream) -> ms.Stream:
+    by_team = source.key_by("team").window(ms.fixed("10s"), allowed_lateness="1m")
+    return by_team.refine(ms.retracting).aggregate(total=ms.sum("points"), n=ms.count())
+
+
+def test_what_a_job_writes_is_there_once_though_it_was_stopped_in_between(
+    spark, broker, new, tmp_path
+):
+    first = [
+        [score("red", 1, 1.0), score("blue", 2, 2.0), score("red", 3, 11.0)],
+        [score("red", 4, 3.0), "no json", b"\xff\xfe", score("blue", 5, 12.5)],
+    ]
+    then = [[score("red", 6, 4.0), score("blue", 7, 31.0)], [score("red", 8, 32.0)]]
+    source, target = new(*first), new([], [], [])
+
+    def start():
+        scores = ms.read_kafka(
+            source, SCORES, event_time="at", watermark=ms.bounded("1s"), servers=broker.servers
+        )
+        written = totals(scores).write_kafka(target, servers=broker.servers, name="written")
+        return ms.pipeline(written, scores.rejected.collect("bad")).run(
+            "scores", spark=spark, checkpoint=tmp_path
+        )
+
+    job = start().process_all().stop()
+    bad = [json.loads(row["record"]) for row in job.rows("bad")]
+    assert [(row["topic"], row["partition"], row["offset"]) for row in bad] == [
+        (source, 1, 1), (source, 1, 2),
+    ]  # fmt: skip
+    assert [row["value"] for row in bad] == ["no json", "//4="]
+    for number, records in enumerate(then):
+        topics.put(broker.servers, source, records, number)
+    again = start().process_all().stop()
+    assert job.progress().rows + again.progress().rows == 10
+    group = describe_group(Connection(broker.servers), "scores")
+    assert [each.lag for each in group.partitions] == [0, 0], (
+        "Kafka's tools know how far the job has come"
+    )
+
+    rows = [row for records in (*first, *then) for row in records if isinstance(row, dict)]
+    given = ms.from_rows(rows, SCORES, "at", name="given")
+    expected = run_to_the_end("expected", ms.pipeline(totals(given).collect("all")).sinks)
+    found: dict = {}
+    for record in topics.read(broker.servers, target):
+        row = record.json
+        assert record.key == row["team"]
+        place = (row["team"], row["window"]["start"])
+        if record.headers["kind"] == "-":
+            taken = found.pop(place)
+            assert taken["total"] == row["total"]
+        else:
+            assert place not in found, "the pane before it was not taken back"
+            found[place] = row
+    ended = {(team, start): row["total"] for (team, start), row in found.items()}
+    assert ended == {
+        (row["team"], _iso(row["window"]["start"])): row["total"]
+        for row in expected.rows("all")
+        if row["window"]["end"].timestamp() <= 30
+    }
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def test_a_bounded_read_is_a_batch_of_the_same_program(spark, broker, new):
+    topic = new([score("red", 1, 1.0), score("red", 2, 2.0)], [score("blue", 3, 50.0)])
+
+    def rows(**options):
+        scores = ms.read_kafka(topic, SCORES, event_time="at", servers=broker.servers, **options)
+        job = totals(scores).collect("all").run("bounded", spark=spark)
+        assert job.progress().state == "finished"
+        return {row["team"]: row["total"] for row in job.rows("all")}
+
+    assert rows(until="latest") == {"red": 3, "blue": 3}
+    assert rows(until={0: 1, 1: 0}) == {"red": 1}
+    assert rows(start={0: 1}, until="latest") == {"red": 2, "blue": 3}
+    assert rows(start="2000-01-01", until=datetime(2100, 1, 1, tzinfo=UTC)) == {"red": 3, "blue": 3}
+    assert rows(start="2100-01-01T00:00:00Z", until="latest") == {}
+
+
+def test_each_format_gives_its_columns(spark, broker, new):
+    def rows(stream):
+        return ms.pipeline(stream.collect("all"), stream.rejected.collect("bad")).run(
+            "formats", spark=spark
+        )
+
+    def read(topic, **options):
+        return ms.read_kafka(topic, until="latest", servers=broker.servers, **options)
+
+    text = new([("k", "ünïcode ☃"), b"\xff", None, ""])
+    job = rows(read(text, format="text", metadata=["key", "offset"]))
+    assert [(r["value"], r["key"], r["offset"]) for r in job.rows("all")] == [
+        ("ünïcode ☃", b"k", 0), (None, None, 2), ("", None, 3),
+    ]  # fmt: skip
+    assert [r["reason"] for r in job.rows("bad")] == ["the value is no UTF-8"]
+
+    csv = new(["ann,3", "bob,x", "eve"])
+    job = rows(read(csv, schema="user string, n int", format="csv"))
+    assert [r["user"] for r in job.rows("all")] == ["ann"]
+    assert len(job.rows("bad")) == 2
+
+    raw = new([("k", "v")])
+    (row,) = rows(read(raw)).rows("all")
+    assert (row["key"], row["value"], row["topic"], row["partition"], row["offset"]) == (
+        b"k", b"v", raw, 0, 0,
+    )  # fmt: skip
+    assert row["headers"] is None
+    assert abs(row["timestamp"].timestamp() - datetime.now(UTC).timestamp()) < 600
+
+    def parse(record):
+        user, n = record["value"].decode().split("=")
+        return {"user": user, "n": int(n)}
+
+    own = new(["ann=3", "bob=x"])
+    job = rows(read(own, format=parse, schema="user string, n int"))
+    assert job.rows("all") == [{"user": "ann", "n": 3}]
+    assert "invalid literal" in job.rows("bad")[0]["reason"]
+
+
+def test_a_silent_partition_holds_the_watermark_and_one_that_is_added_is_read(
+    spark, broker, new, tmp_path
+):
+    topic = new([score("red", 1, 1.0), score("red", 2, 100.0)], [])
+    scores = ms.read_kafka(
+        topic, SCORES, event_time="at", watermark=ms.bounded("1s"), servers=broker.servers
+    )
+    job = totals(scores).collect("all").run("silent", spark=spark, checkpoint=tmp_path)
+    job.process_all()
+    assert job.rows("all") == [], "partition 1 may still bring what is older"
+    topics.put(broker.servers, topic, [score("red", 4, 2.0), score("red", 0, 90.0)], 1)
+    job.process_all()
+    assert [row["total"] for row in job.rows("all")] == [5]
+    add_partitions(Connection(broker.servers), topic, 3)
+    topics.put(broker.servers, topic, [score("blue", 7, 95.0)], 2)
+    until(lambda: job.process_all().progress().rows == 5, job)
+    job.stop()
+
+
+def test_upserts_replace_what_came_before_and_take_back_by_tombstones(spark, broker, new, tmp_path):
+    source, target = new([score("red", 1, 1.0)]), new([], cleanup_policy="compact")
+    scores = ms.read_kafka(
+        source, SCORES, event_time="at", watermark=ms.bounded("1s"), servers=broker.servers
+    )
+    visits = (
+        scores.key_by("team")
+        .window(ms.session("5s"), allowed_lateness="1h")
+        .trigger(ms.at_watermark(early=ms.after_count(1), late=ms.after_count(1)))
+        .refine(ms.retracting)
+        .aggregate(total=ms.sum("points"))
+    )
+    written = visits.write_kafka(
+        target, changes="upsert", value="total", headers={"team": "team"}, servers=broker.servers
+    )
+    job = written.run("upserts", spark=spark, checkpoint=tmp_path).process_all()
+    for more in (score("red", 2, 9.0), score("red", 4, 5.0)):  # the second joins both sessions
+        topics.put(broker.servers, source, [more])
+        job.process_all()
+    job.stop()
+    state: dict = {}
+    for record in topics.read(broker.servers, target):
+        state[record.key] = record.value
+        assert record.headers == {"team": "red"}
+    windows = {json.loads(key)["window"]["start"][17:19]: value for key, value in state.items()}
+    assert windows == {"01": "7", "09": None}
+
+
+def test_records_that_are_gone_fail_the_job_or_are_counted(spark, broker, new, tmp_path):
+    topic = new([score("red", n, n) for n in range(5)])
+
+    def start(on_data_loss):
+        rows = ms.read_kafka(topic, SCORES, on_data_loss=on_data_loss, servers=broker.servers)
+        return rows.collect("all").run("loss", spark=spark, checkpoint=tmp_path)
+
+    start("fail").process_all().stop()
+    topics.put(broker.servers, topic, [score("red", n, n) for n in range(5, 9)])
+    connection = Connection(broker.servers)
+    delete_records(connection, topic, Position("offset", 7))
+    with pytest.raises(KafkaError, match="MS350"):
+        start("fail").process_all()
+    job = start("continue").process_all().stop()
+    assert [row["points"] for row in job.rows("all")] == [7, 8]
+    assert job.progress().lost == 2
+
+
+def test_what_cannot_be_read_or_written_is_refused_in_seconds(spark, broker, new):
+    topic = new([])
+    lines = ms.read_kafka(topic, format="text", servers=broker.servers)
+    with pytest.raises(KafkaError, match="MS321.*no topic 'nowhere'"):
+        ms.read_kafka("nowhere", servers=broker.servers).collect().run("x", spark=spark)
+    with pytest.raises(KafkaError, match="MS321"):
+        lines.write_kafka("nowhere", servers=broker.servers).run("x", spark=spark)
+    with pytest.raises(KafkaError, match="MS320.*127.0.0.1:1"):
+        ms.read_kafka(topic, servers="127.0.0.1:1").collect().run("x", spark=spark)
+    with pytest.raises(PlanError, match="partition 7"):
+        ms.read_kafka(topic, start={7: 0}, servers=broker.servers).collect().run("x", spark=spark)
+
+
+def test_rows_go_to_the_partition_of_their_columns(spark, broker, new):
+    target = new([], [], [], [])
+    rows = [{"user": f"user {n}", "team": f"team {n % 3}"} for n in range(30)]
+    stream = ms.from_rows(rows, "user string, team string")
+    job = stream.write_kafka(
+        target, key="user", partition_by="team", delivery="at_least_once", servers=broker.servers
+    )
+    job.run("partitions", spark=spark)
+    written = topics.read(broker.servers, target)
+    assert bag(record.json for record in written) == bag(rows)
+    by_team = {}
+    for record in written:
+        assert record.key == record.json["user"]
+        by_team.setdefault(record.json["team"], set()).add(record.partition)
+    assert all(len(partitions) == 1 for partitions in by_team.values())
