@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.inputs import Batch
+from benchmarks.kafka_topics import received
 from benchmarks.spec import DELAY_SECONDS, TITLES, Spec
 
 _ROW = ["start", "key", "n", "s"]
@@ -18,7 +19,7 @@ class WrongAnswerError(Exception):
 
 def check(spec: Spec, fed: list[Batch]) -> int:
     """Compares what a contender has written with the truth; how many rows that were."""
-    found = written(Path(spec.output))
+    found = received(spec) if spec.servers else written(Path(spec.output))
     expected = truth(spec, fed)
     if fingerprints(found).equals(fingerprints(expected)):
         return found.height

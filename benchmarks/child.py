@@ -48,11 +48,12 @@ def program_of(spec: Spec) -> Callable[[Spec, SparkSession], Program]:
 
 def session_for(spec: Spec) -> SparkSession:
     """Millstream's session, for everyone."""
-    spark = local_session("bench", PARTITIONS)
+    spark = local_session("bench", PARTITIONS, kafka=bool(spec.servers))
     spark.sparkContext.setLogLevel("ERROR")
     # Contenders take turns. One that waits for its turn looks for files once a second, and puts
     # off the upkeep of its state store, which would otherwise run in the turn of another.
-    spark.conf.set("spark.sql.streaming.pollingDelay", "1s")
+    if not spec.live:
+        spark.conf.set("spark.sql.streaming.pollingDelay", "1s")
     spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "1h")
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
     # Where input goes on and on, Spark takes old windows out in the next batch with data, not in

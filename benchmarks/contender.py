@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from benchmarks.inputs import Batch, put
+from benchmarks.kafka_topics import made, send
 from benchmarks.memory import processes
 from benchmarks.spec import TITLES, Spec
 
@@ -41,6 +42,8 @@ class Contender:
         folder = Path(spec.folder)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        if spec.servers:
+            made(spec)
         self._log = folder.with_suffix(".log")
         submit = f"--driver-memory {driver_memory} pyspark-shell"
         with self._log.open("w") as log:
@@ -73,7 +76,14 @@ class Contender:
         """Gives it a batch; the seconds that it took."""
         self._put(batch)
         told = self._progress("batch")["batches"]
-        return next(seconds_of(each) for each in told if each["numInputRows"])
+        # Of a topic, Spark may see some partitions before the others.
+        return sum(seconds_of(each) for each in told if each["numInputRows"])
+
+    def drained(self, rows: int) -> None:
+        """Waits until it has taken rows that it was sent without turns, and ends the program."""
+        self.fed.append(Batch(Path(), rows))
+        self._progress("batch")
+        self.stop()
 
     def idle(self, count: int) -> None:
         """Lets it run so many batches without data."""
@@ -116,7 +126,10 @@ class Contender:
         self.end()
 
     def _put(self, batch: Batch) -> None:
-        put(batch, len(self.fed), Path(self.spec.input))
+        if self.spec.servers:
+            send(batch, len(self.fed), self.spec)
+        else:
+            put(batch, len(self.fed), Path(self.spec.input))
         self.fed.append(batch)
 
     def _progress(self, asked: str) -> dict[str, Any]:

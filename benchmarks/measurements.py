@@ -9,8 +9,9 @@ from typing import Protocol
 from benchmarks import inputs
 from benchmarks.bench import Bench, Seconds
 from benchmarks.contender import seconds_of
+from benchmarks.kafka_speed import ExactlyOnce, KafkaThroughput, Latency
 from benchmarks.live_keys import LiveKeys
-from benchmarks.results import Result, Target, phases
+from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
 from benchmarks.spec import Engine
 
@@ -59,7 +60,7 @@ class Throughput:
             Result(
                 self.name,
                 f"{keys:,} keys, {what}",
-                {e: f"{sizes.rows / s / 1e6:.2f} M rows/s\n{s:.2f} s" for e, s in typical.items()},
+                rates(sizes.rows, typical),
                 _faster_native(typical) / typical["millstream"],
                 self.target,
                 {"seconds": seconds, "rows written": rows, "phases": spent},
@@ -155,4 +156,8 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     FirstBatch("first-batch", Target(1.5)),
     NoData("no-data", Target(0.35, unit="s")),
     LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
+    KafkaThroughput("kafka-1k", Target(1.0, at_least=True), many_keys=False),
+    KafkaThroughput("kafka-1m", Target(1.0, at_least=True), many_keys=True),
+    ExactlyOnce("kafka-once", Target(0.8, at_least=True)),
+    Latency("kafka-latency", Target(1.3)),
 )

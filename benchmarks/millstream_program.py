@@ -17,13 +17,17 @@ class MillstreamProgram:
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
         # A source that may fall idle is watched by the clock: batches run without data, too.
         watermark = ms.bounded(DELAY_SECONDS, idle="1h" if spec.idles else None)
-        rows = ms.read_files(
-            f"{spec.input}/*",
-            schema=SCHEMA,
-            event_time="ts",
-            watermark=watermark,
-            max_files_per_batch=FILES,
-        )
+        source, target = spec.topics
+        if spec.servers:
+            rows = ms.read_kafka(source, SCHEMA, None, "ts", watermark, servers=spec.servers)
+        else:
+            rows = ms.read_files(
+                f"{spec.input}/*",
+                schema=SCHEMA,
+                event_time="ts",
+                watermark=watermark,
+                max_files_per_batch=FILES,
+            )
         if spec.updates:
             # Like Spark's update mode: no second pane at the window's end if nothing is new.
             grouped = (
@@ -35,7 +39,11 @@ class MillstreamProgram:
         else:
             grouped = rows.key_by("key").window(ms.fixed(spec.window_seconds))
         results = grouped.aggregate(n=ms.count(), s=ms.sum("price")).drop("pane")
-        written = results.write_files(spec.output, options={"compression": "snappy"})
+        if spec.servers:
+            delivery: Any = spec.delivery
+            written = results.write_kafka(target, delivery=delivery, servers=spec.servers)
+        else:
+            written = results.write_files(spec.output, options={"compression": "snappy"})
         self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
 
     @property

@@ -19,16 +19,23 @@ class NativeProgram:
         store = "HDFSBacked" if spec.engine == "hdfs" else "RocksDB"
         provider = f"{_STORES}.{store}StateStoreProvider"
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-        rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
         results = (
-            rows.parquet(f"{spec.input}/*")
+            _read(spec, spark)
             .withWatermark("ts", f"{DELAY_SECONDS} seconds")
             .groupBy("key", F.window("ts", f"{spec.window_seconds} seconds"))
             .agg(F.count("*").alias("n"), F.sum("price").alias("s"))
             .select("key", "n", "s", "window")
         )
         writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
-        if spec.updates:
+        if spec.servers:
+            _, topic = spec.topics
+            told = F.to_json(F.struct("key", "n", "s", "window"))
+            records = results.select(F.col("key").cast("string").alias("key"), told.alias("value"))
+            writer = records.writeStream.option("checkpointLocation", spec.checkpoint)
+            writer = writer.outputMode("update" if spec.updates else "append").format("kafka")
+            options = {"kafka.bootstrap.servers": spec.servers, "topic": topic}
+            self.query = writer.options(**options).start()
+        elif spec.updates:
 
             def write(frame: DataFrame, batch: int) -> None:
                 frame.write.mode("append").parquet(spec.output)
@@ -42,3 +49,19 @@ class NativeProgram:
         """Ends the query."""
         self.query.stop()
         return {"late": 0, "rejected": 0}
+
+
+def _read(spec: Spec, spark: SparkSession) -> DataFrame:
+    if not spec.servers:
+        files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
+        return files.parquet(f"{spec.input}/*")
+    topic, _ = spec.topics
+    options = {
+        "kafka.bootstrap.servers": spec.servers,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "kafka.isolation.level": "read_committed",
+    }
+    records = spark.readStream.format("kafka").options(**options).load()
+    value = F.from_json(F.col("value").cast("string"), SCHEMA)
+    return records.select(value.alias("value")).select("value.*")

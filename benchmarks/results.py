@@ -64,3 +64,8 @@ def phases(contender: Contender, first: int) -> dict[str, float]:
     data = [each["durationMs"] for each in contender.progress if each["numInputRows"]][first:]
     names = sorted({name for each in data for name in each})
     return {name: median(each.get(name, 0) for each in data) / 1000 for name in names}
+
+
+def rates(rows: int, seconds: dict[Engine, float]) -> dict[Engine, str]:
+    """Cells of the table: rows a second, and seconds for a batch of so many."""
+    return {e: f"{rows / s / 1e6:.2f} M rows/s\n{s:.2f} s" for e, s in seconds.items()}

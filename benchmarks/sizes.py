@@ -11,6 +11,8 @@ class Sizes:
 
     rows: int = 1_000_000
     """In a micro-batch."""
+    records: int = 600_000
+    """In a micro-batch from Kafka: 3,000,000 in those that count."""
     few_keys: int = 1_000
     many_keys: int = 1_000_000
     live_keys: int = 10_000_000
@@ -26,6 +28,12 @@ class Sizes:
     rounds: int = 3
     """Starts of which the first batch is measured."""
 
+    rate: int = 5_000
+    """Records a second, where latency is measured."""
+    rate_seconds: int = 40
+    rate_warm_up: int = 15
+    """Seconds of these that do not count."""
+
     @property
     def loads(self) -> int:
         """Batches that bring the live keys."""
@@ -39,6 +47,7 @@ class Sizes:
 
 QUICK = Sizes(
     rows=20_000,
+    records=20_000,
     few_keys=200,
     many_keys=20_000,
     live_keys=100_000,
@@ -48,4 +57,6 @@ QUICK = Sizes(
     steady=1,
     touches=2,
     rounds=1,
+    rate_seconds=4,
+    rate_warm_up=1,
 )

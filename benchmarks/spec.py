@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
 Engine = Literal["millstream", "hdfs", "rocksdb"]
@@ -32,6 +33,12 @@ class Spec:
     """Every batch tells the new result of each key that it touched, not only the final one."""
     idles: bool = False
     """The program also lives by the clock, so that there are batches without data."""
+    live: bool = False
+    """The program runs freely, and takes no turns."""
+    servers: str = ""
+    """Brokers of Kafka, where input and output are topics; else they are files."""
+    delivery: str = "exactly_once"
+    """How Millstream writes to Kafka; Spark's sink knows only at least once."""
 
     @property
     def input(self) -> str:
@@ -42,6 +49,12 @@ class Spec:
     def output(self) -> str:
         """Where the results are written."""
         return f"{self.folder}/output"
+
+    @property
+    def topics(self) -> tuple[str, str]:
+        """The topics of input and output."""
+        name = Path(self.folder).name
+        return f"{name}-in", f"{name}-out"
 
     @property
     def checkpoint(self) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+_FILE = re.compile(r"^```python (\S+\.py)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -21,8 +22,14 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def run_commands(text: str, directory: Path) -> None:
-    """Runs them one after the other; each must succeed, and print what it is said to print."""
-    program = f'millstream() {{ {shlex.quote(sys.executable)} -m millstream "$@"; }}\n'
+    """Runs them one after the other; each must succeed, and print what it is said to print.
+
+    A block of Python that has the name of a file is that file.
+    """
+    python = shlex.quote(sys.executable)
+    program = f'python() {{ {python} "$@"; }}\nmillstream() {{ {python} -m millstream "$@"; }}\n'
+    for name, source in _FILE.findall(text):
+        (directory / name).write_text(source, encoding="utf-8")
     environment = {key: os.environ[key] for key in os.environ if not key.startswith("MILLSTREAM_")}
     for command, expected in commands(text):
         ran = subprocess.run(

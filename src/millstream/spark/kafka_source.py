@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.kafka.answers import known_topic
 from millstream.kafka.connection import Connection
@@ -100,8 +100,9 @@ class Positions:
         self._told: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
         self._batch: int | None = None
 
-    def follow(self, progress: StreamingQueryProgress | None) -> None:
+    def follow(self, query: StreamingQuery) -> None:
         """Takes note of a batch that Spark has reported."""
+        progress = query.lastProgress if self._topics else None
         if progress is None or progress.batchId == self._batch:
             return
         self._batch = progress.batchId

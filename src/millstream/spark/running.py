@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -187,7 +188,7 @@ class StreamingJob:
             with explained():
                 tracker.state("running")
                 while self.query.isActive:
-                    self._positions.follow(self.query.lastProgress)
+                    self._positions.follow(self.query)
                     if self._stopping.wait(0.1) and not self.query.status["isTriggerActive"]:
                         self.query.stop()
                     time.sleep(0.05 if self._stopping.is_set() else 0)
@@ -199,7 +200,8 @@ class StreamingJob:
             else:
                 self.error = error
                 tracker.state("failed")
-        self._positions.follow(self.query.lastProgress)
+        with suppress(Exception):  # the JVM itself may be gone
+            self._positions.follow(self.query)
         self._positions.close()
         self._checkpoint.forget()
 

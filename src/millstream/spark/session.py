@@ -30,7 +30,7 @@ _BECAUSE = {
 }
 
 
-def checked_session(spark: SparkSession, streaming: bool, kafka: bool) -> SparkSession:
+def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -> SparkSession:
     """A session of the user's own, if it is set up for what is to run."""
     if kafka:
         _check_connector(spark)

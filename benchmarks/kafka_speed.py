@@ -1,0 +1,187 @@
+"""From Kafka to Kafka, on a broker of the benchmark's own: rows a second, and latency."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks import inputs
+from benchmarks.answers import WrongAnswerError
+from benchmarks.bench import Bench
+from benchmarks.inputs import LONG_WINDOW_SECONDS
+from benchmarks.kafka_topics import records, sent_at_rate
+from benchmarks.results import Result, Target, phases, rates
+from benchmarks.sizes import Sizes
+from benchmarks.spec import Engine
+from millstream.kafka import local
+
+ENGINES: tuple[Engine, ...] = ("millstream", "hdfs")
+
+
+@contextmanager
+def broker(bench: Bench) -> Iterator[str]:
+    """The address of a broker that goes with what is in it."""
+    data = bench.folder / "kafka"
+    bench.display.say("Kafka: starting a broker")
+    try:
+        yield local.up(port=0, data=data).servers
+    finally:
+        local.down(data)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class KafkaThroughput:
+    """Rows a second against Spark's source and sink, which writes only at least once."""
+
+    name: str
+    target: Target
+    many_keys: bool
+
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return len(ENGINES) * sizes.batches
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        keys = sizes.many_keys if self.many_keys else sizes.few_keys
+        batches = inputs.windowed(bench.cache, keys, sizes.records, sizes.batches)
+        with (
+            broker(bench) as servers,
+            bench.contenders(*ENGINES, label=f"-{keys}", servers=servers) as contenders,
+        ):
+            seconds = bench.in_turns(contenders, batches)
+            rows = {engine: bench.checked(each) for engine, each in contenders.items()}
+            spent = {engine: phases(each, sizes.warm_up) for engine, each in contenders.items()}
+        typical = {engine: median(all[sizes.warm_up :]) for engine, all in seconds.items()}
+        return [
+            Result(
+                self.name,
+                f"Kafka to Kafka, {keys:,} keys, final panes",
+                rates(sizes.records, typical),
+                typical["hdfs"] / typical["millstream"],
+                self.target,
+                {"seconds": seconds, "rows written": rows, "phases": spent},
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class ExactlyOnce:
+    """What transactions cost: rows a second, against the same program without them."""
+
+    name: str
+    target: Target
+
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return 2 * sizes.batches
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        batches = inputs.windowed(bench.cache, sizes.many_keys, sizes.records, sizes.batches)
+        seconds: dict[str, list[float]] = {"exactly_once": [], "at_least_once": []}
+        with (
+            broker(bench) as servers,
+            bench.contender("millstream", "-once", servers=servers) as once,
+            bench.contender(
+                "millstream", "-least", servers=servers, delivery="at_least_once"
+            ) as least,
+        ):
+            both = {"exactly_once": once, "at_least_once": least}
+            for number, batch in enumerate(batches):
+                order = list(both) if number % 2 else list(both)[::-1]
+                for name in order:
+                    seconds[name].append(bench.fed(both[name], batch))
+            for each in both.values():
+                bench.checked(each)
+        typical = {name: median(all[sizes.warm_up :]) for name, all in seconds.items()}
+        return [
+            Result(
+                self.name,
+                f"exactly once against at least once, {sizes.many_keys:,} keys",
+                {
+                    "millstream": f"{typical['exactly_once']:.2f} s : "
+                    f"{typical['at_least_once']:.2f} s"
+                },
+                typical["at_least_once"] / typical["exactly_once"],
+                self.target,
+                {"seconds": seconds},
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """From when the broker took a record until it took the first pane that counts it.
+
+    Panes tell how many records of their key they count, and records of a key stay in order: so
+    each record is found in its pane.
+    """
+
+    name: str
+    target: Target
+
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return 2 * len(ENGINES)
+
+    def run(self, bench: Bench) -> list[Result]:
+        found = {engine: self._measured(bench, engine) for engine in ENGINES}
+        shares = {"half of the records": 50, "99 of 100 records": 99}
+        return [
+            Result(
+                self.name,
+                f"Kafka to Kafka, {share} within, at {bench.sizes.rate:,} records/s",
+                {e: f"{np.percentile(all, percent) / 1000:.2f} s" for e, all in found.items()},
+                float(
+                    np.percentile(found["millstream"], percent)
+                    / np.percentile(found["hdfs"], percent)
+                ),
+                self.target,
+                {
+                    "milliseconds": {
+                        e: np.percentile(a, [1, 50, 99]).tolist() for e, a in found.items()
+                    }
+                },
+            )
+            for share, percent in shares.items()
+        ]
+
+    def _measured(self, bench: Bench, engine: Engine) -> list[int]:
+        sizes, program = bench.sizes, {"updates": True, "window_seconds": LONG_WINDOW_SECONDS}
+        with (
+            broker(bench) as servers,
+            bench.contender(engine, "-latency", servers=servers, live=True, **program) as each,
+        ):
+            (first,) = inputs.windowed(bench.cache, sizes.few_keys, sizes.touched, 1)
+            bench.fed(each, first)  # its records are no part of what is measured
+            bench.display.say(f"{each.title}: {sizes.rate_seconds} s of records")
+            sent = sent_at_rate(each.spec, sizes)
+            each.drained(sum(map(len, sent.values())))
+            bench.display.step(f"{each.title}: {sizes.rate_seconds} s of records")
+            _, topic = each.spec.topics
+            return latencies(sent, records(servers, topic), sizes.rate * sizes.rate_warm_up)
+
+
+def latencies(
+    sent: dict[int, list[int]], panes: Iterable[tuple[int, dict[str, Any]]], warm_up: int
+) -> list[int]:
+    """How long each record took, in milliseconds; the first ones do not count."""
+    told: dict[int, list[tuple[int, int]]] = {key: [] for key in sent}
+    for at, pane in panes:
+        if pane["key"] in told:
+            told[pane["key"]].append((at, pane["n"]))
+    began = sorted(at for times in sent.values() for at in times)[warm_up]
+    found = []
+    for key, times in sent.items():
+        covered = 0
+        for at, n in sorted(told[key]):
+            found += [at - time for time in times[covered:n] if time >= began]
+            covered = max(covered, n)
+        if covered != len(times):
+            raise WrongAnswerError(f"key {key}: {covered:,} records counted of {len(times):,}")
+    return found

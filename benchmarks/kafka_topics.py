@@ -1,0 +1,103 @@
+"""Input and output of a contender as topics of Kafka."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+from confluent_kafka import Message, TopicPartition
+
+from benchmarks.inputs import BEGIN_SECONDS, Batch
+from benchmarks.sizes import Sizes
+from benchmarks.spec import Spec
+from millstream.kafka.connection import Connection
+from millstream.kafka.topics import create_topic, partitions_of
+from millstream.kafka.writing import Place, Records, prepare_markers, write_once
+
+PARTITIONS = 4
+_AT_ONCE = 50_000
+
+
+def made(spec: Spec) -> None:
+    """Makes both topics. Records have the time at which the broker took them."""
+    connection, appended = Connection(spec.servers), {"message.timestamp.type": "LogAppendTime"}
+    for topic in spec.topics:
+        create_topic(connection, topic, partitions=PARTITIONS, settings=appended)
+    prepare_markers(connection, PARTITIONS)
+
+
+def send(batch: Batch, number: int, spec: Spec) -> None:
+    """Sends a batch in one transaction, so that a contender sees all of it at once."""
+    topic, _ = spec.topics
+    place = Place(Connection(spec.servers), topic, f"bench-{topic}", 0)
+    write_once(place, number, [Records(values) for values in _values(batch)])
+
+
+def _values(batch: Batch) -> Iterator[list[str]]:
+    ts = pl.col("ts").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
+    whole = pl.struct("key", "price", ts).struct.json_encode()
+    # The files of a batch have every second row each, so that times stay nearly in order.
+    rows = pl.concat([pl.read_parquet(file) for file in batch.files]).sort("ts")
+    for part in rows.iter_slices(_AT_ONCE):
+        yield part.select(whole).to_series().to_list()
+
+
+def sent_at_rate(spec: Spec, sizes: Sizes) -> dict[int, list[int]]:
+    """Sends records at a steady rate; when the broker took each, by key and in order.
+
+    The keys are others than those of the batch before.
+    """
+    topic, _ = spec.topics
+    producer = Connection(spec.servers).producer({"linger.ms": 1, "partitioner": "murmur2_random"})
+    taken: dict[int, list[int]] = {-1 - key: [] for key in range(sizes.few_keys)}
+
+    def hear(error: object, message: Message) -> None:
+        assert error is None, error
+        taken[int(message.key() or b"")].append(message.timestamp()[1])
+
+    began, number = time.monotonic(), 0
+    while (seconds := time.monotonic() - began) < sizes.rate_seconds:
+        while number < seconds * sizes.rate:
+            key = -1 - number % sizes.few_keys
+            micros = (BEGIN_SECONDS + 60) * 1_000_000 + number
+            ts = datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat()
+            value = json.dumps({"key": key, "price": 1, "ts": ts})
+            producer.produce(topic, value, str(key), on_delivery=hear)
+            number += 1
+        producer.poll(0.005)
+    assert producer.flush(30) == 0
+    return taken
+
+
+def received(spec: Spec) -> pl.DataFrame:
+    """What a contender has written."""
+    _, topic = spec.topics
+    rows = [row for _, row in records(spec.servers, topic)]
+    keys = ("key", "n", "s")
+    return pl.DataFrame(
+        {
+            "start": pl.Series([row["window"]["start"] for row in rows], dtype=pl.String),
+            **{name: pl.Series([row[name] for row in rows], dtype=pl.Int64) for name in keys},
+        }
+    ).with_columns(pl.col("start").str.to_datetime(time_zone="UTC").dt.epoch("s"))
+
+
+def records(servers: str, topic: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """All records of a topic: when the broker took each, in milliseconds, and what it holds."""
+    connection = Connection(servers)
+    settings = {"group.id": "bench", "isolation.level": "read_committed"}
+    consumer = connection.consumer({**settings, "enable.partition.eof": True})
+    places = partitions_of(connection, topic)
+    consumer.assign([TopicPartition(topic, each.partition, 0) for each in places])
+    ended = 0
+    while ended < len(places):
+        for message in consumer.consume(10_000, 1.0):
+            if message.error():
+                ended += 1  # of a partition
+                continue
+            yield message.timestamp()[1], json.loads(message.value() or b"null")
+    consumer.close()
