@@ -1,0 +1,76 @@
+"""Shows Millstream at work: team scores go into Kafka, and their totals come out, pane by pane.
+
+Starts a broker of Kafka on this machine, a game that sends scores to it (out of order, some late, a
+few malformed), and a job that adds them up in windows of ten seconds. In the end it stops all that
+it started, and draws what happened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from millstream.cli.interrupting import EXIT_CODE
+from millstream.model.errors import MillstreamError
+from millstream.testing.drawing import Drawing
+
+from .run import run
+from .view import Moment, equation
+
+_NEXT = """\
+What to try next:
+  make demo ARGS=--forever      goes on until Ctrl-C; meanwhile, look into its topics
+  make example NAME=sessions    finds the visits of users to a website
+  examples/demo/program.py      is the program: try other windows and triggers
+  docs/guide.md                 explains them, one after the other"""
+
+
+def main() -> None:
+    options = read_arguments()
+    # Ended in another way than by Ctrl-C, it is to leave nothing behind either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, lambda *_: signal.raise_signal(signal.SIGINT))
+    # That colours are forced does not make a file a terminal.
+    console = Console(highlight=False, force_terminal=sys.stdout.isatty())
+    try:
+        end, drawing = run(console, None if options.forever else options.seconds)
+    except MillstreamError as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_CODE)
+    show_result(console, end)
+    save_picture(console, drawing, options.svg)
+    console.print(_NEXT, style="dim")
+    sys.exit(1 if end.under_way else 0)
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long it goes on (60)")
+    parser.add_argument("--forever", action="store_true", help="goes on until Ctrl-C")
+    parser.add_argument("--svg", type=Path, default=Path("demo.svg"), help="the picture (demo.svg)")
+    return parser.parse_args()
+
+
+def show_result(console: Console, end: Moment) -> None:
+    console.print(equation(end), style="bold")
+    if end.under_way:
+        console.print("That does not add up, and it should: please tell us.", style="red")
+    console.print("The job and the broker are stopped, and their data is deleted.", style="dim")
+
+
+def save_picture(console: Console, drawing: Drawing, file: Path) -> None:
+    try:
+        drawing.save(file)
+    except OSError as error:
+        sys.exit(f"The picture could not be written to {file}: {error.strerror}")
+    console.print(f"The picture of its last minute is in [bold]{file}[/bold].\n")
+
+
+if __name__ == "__main__":
+    main()

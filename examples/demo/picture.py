@@ -1,0 +1,82 @@
+"""The picture of the run: what arrived and what came out, event time across, the clock up."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from millstream.testing import (
+    Elements,
+    LateElement,
+    Pane,
+    Panes,
+    ProcessingTime,
+    Watermark,
+    draw,
+)
+from millstream.testing.drawing import Drawing
+from millstream.testing.steps import Step
+
+from .scoreboard import Total
+from .scores import Score
+
+_DRAWN = 60.0  # seconds
+
+
+class History:
+    """What happened in the last minute, and when. Any thread may add to it."""
+
+    def __init__(self) -> None:
+        self._events: deque[tuple[float, Score | datetime | Total]] = deque()
+
+    def add(self, event: Score | datetime | Total) -> None:
+        """A score that was sent, a place that the watermark has come to, or a pane."""
+        now = time.time()
+        self._events.append((event.at if isinstance(event, Total) else now, event))
+        while self._events[0][0] < now - _DRAWN:
+            self._events.popleft()
+
+    def drawing(self, late: Iterable[dict[str, Any]]) -> Drawing:
+        """Draws it; ``late`` are the rows that came too late for their windows."""
+        dropped = {(row["user"], row["at"]) for row in late}
+        steps: list[Step] = []
+        panes = Panes()
+        for now, event in sorted(self._events, key=lambda pair: pair[0]):
+            steps.append(ProcessingTime(now))
+            match event:
+                case Score():
+                    steps.append(Elements([(event.team, event.points, event.at)]))
+                    if (event.user, event.at) in dropped:
+                        panes.late.append(_late(event, step=len(steps) - 1))
+                case datetime():
+                    steps.append(Watermark(event))
+                case Total():
+                    panes.append(_pane(event, step=len(steps) - 1))
+        return draw(
+            panes,
+            steps,
+            title="Team scores, live",
+            subtitle="fixed('10s'), early every('2s'), retracting; the last minute",
+        )
+
+
+def _late(score: Score, step: int) -> LateElement:
+    at = score.at.timestamp()
+    return LateElement(score.team, score.points, at, None, "expired", step)
+
+
+def _pane(total: Total, step: int) -> Pane:
+    return Pane(
+        total.team,
+        total.window,
+        total.total,
+        total.timing,
+        total.index,
+        total.first,
+        total.last,
+        total.kind,
+        step,
+    )

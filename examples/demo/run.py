@@ -1,0 +1,117 @@
+"""Starts the broker, the job and the game, watches them, and stops them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from millstream.cli.interrupting import Interrupts, interrupts
+from millstream.cli.printing import progress_line
+from millstream.interrupts import interrupts_later
+from millstream.job import Job
+from millstream.kafka import local
+from millstream.kafka.connection import Connection
+from millstream.kafka.jars import Say, jars
+from millstream.kafka.topics import create_topic
+from millstream.testing.drawing import Drawing
+
+from .picture import History
+from .program import team_totals
+from .scoreboard import Scoreboard
+from .scores import Game
+from .view import Moment, View, view_on
+
+_TICK = 0.2  # seconds between two looks
+_PATIENCE = 120.0  # seconds after the game in which all of it must have been counted
+
+
+def run(console: Console, seconds: float | None) -> tuple[Moment, Drawing]:
+    """Runs the demo, without seconds until Ctrl-C; how it ended, and the picture of it.
+
+    Whatever happens, nothing that it started stays.
+    """
+    with ExitStack() as running:
+        with progress_line() as say:
+            demo = _started(running, say)
+            say("waiting for the first batch")
+            while not (demo.job.progress().batches or demo.is_over()):
+                time.sleep(_TICK)
+        with view_on(console) as view:
+            demo.play(view, seconds)
+            end = demo.count_the_rest(view)
+        return end, demo.history.drawing(demo.job.rows("late"))
+
+
+def _started(running: ExitStack, say: Say) -> Demo:
+    data = running.enter_context(tempfile.TemporaryDirectory(prefix="millstream-demo-"))
+    jars("connector", say)
+    running.callback(_stop_broker, data)
+    servers = local.up(port=0, data=data, say=say).servers
+    connection = Connection(servers)
+    for topic in ("scores", "totals"):
+        create_topic(connection, topic, partitions=2)
+    say("starting Spark")
+    job = team_totals(servers).run("team-scores")
+    running.callback(job.stop)
+    history = History()
+    game = running.enter_context(Game(connection, history.add))
+    board = running.enter_context(Scoreboard(connection))
+    return Demo(servers, job, game, board, history, running.enter_context(interrupts()))
+
+
+def _stop_broker(data: str) -> None:
+    with interrupts_later():
+        local.down(data)
+
+
+@dataclass
+class Demo:
+    """All that runs, and what is seen of it."""
+
+    servers: str
+    job: Job
+    game: Game
+    board: Scoreboard
+    history: History
+    pressed: Interrupts
+
+    def play(self, view: View, seconds: float | None) -> None:
+        """Shows the game until it is over."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while not self.is_over() and (end is None or time.monotonic() < end):
+            left = "" if end is None else f"{end - time.monotonic():.0f} s left · "
+            view.show(self.look(f"{left}Ctrl-C ends it"))
+        self.game.end()
+
+    def count_the_rest(self, view: View) -> Moment:
+        """Shows what is still under way, until nothing is."""
+        patient_until = time.monotonic() + _PATIENCE
+        while True:
+            moment = self.look("the game is over")
+            view.show(moment)
+            if not moment.under_way or time.monotonic() > patient_until:
+                return moment
+            if self.pressed.count > 1:
+                raise KeyboardInterrupt
+
+    def is_over(self) -> bool:
+        """Whether Ctrl-C was pressed. If the job has failed, raises what it failed of."""
+        if self.job.progress().over:
+            self.job.stop()
+        return self.pressed.count > 0
+
+    def look(self, hint: str) -> Moment:
+        """What there is to see now, and since the last time."""
+        news = self.board.read(_TICK)
+        progress = self.job.progress()
+        for total in news:
+            self.history.add(total)
+        if progress.watermark_lag is not None:
+            self.history.add(progress.watermark)
+        now = datetime.now(UTC)
+        return Moment(now, hint, self.servers, self.game.produced, progress, self.board, news)

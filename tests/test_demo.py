@@ -1,0 +1,78 @@
+"""The demo runs as a user runs it, without a terminal, on a broker that it starts itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EQUATION = re.compile(r"(\d+) produced = (\d+) counted \+ (\d+) late \+ (\d+) rejected")
+PANE = re.compile(r"\S+ ([+-]) (\w+) +(\S+) +(\d+) points, .*")
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The demo, in a process group of its own; what it leaves behind is in ``tmp``."""
+    (folder / "tmp").mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "examples.demo", "--svg", str(folder / "demo.svg"), *arguments],
+        cwd=ROOT, env={**os.environ, "TMPDIR": str(folder / "tmp")}, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+    )  # fmt: skip
+
+
+def check_end(folder: Path, output: str) -> None:
+    """What it printed adds up, and nothing that it started is left."""
+    *_, equation = EQUATION.finditer(output.replace(",", ""))
+    produced, counted, late, rejected = map(int, equation.groups())
+    assert produced == counted + late + rejected
+    assert min(counted, rejected) > 0
+    standing: dict[tuple[str, str], str] = {}
+    for kind, team, window, total in PANE.findall(output):
+        if kind == "-":
+            assert standing.pop((team, window)) == total
+        else:
+            assert (team, window) not in standing
+            standing[team, window] = total
+    assert len(standing) > 1
+    assert (folder / "demo.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert list((folder / "tmp").iterdir()) == []
+    port = re.search(r"Kafka is at 127\.0\.0\.1:(\d+)", output)
+    assert port is not None
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(port[1]))) != 0
+
+
+def test_all_records_are_accounted_for_and_nothing_is_left_behind(tmp_path):
+    process = started(tmp_path, "--seconds", "4")
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    check_end(tmp_path, output)
+
+
+def test_ctrl_c_ends_a_demo_without_end_with_the_same_care(tmp_path):
+    process = started(tmp_path, "--forever")
+    assert process.stdout is not None
+    lines = []
+    while not any(" - " in line for line in lines):  # until a pane was taken back
+        lines.append(process.stdout.readline())
+        assert lines[-1], process.communicate()
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    check_end(tmp_path, "".join(lines) + output)
+
+
+def test_ctrl_c_while_it_starts_ends_it_quietly(tmp_path):
+    process = started(tmp_path)
+    assert process.stderr is not None
+    while process.stderr.readline() != "starting Spark\n":
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=600)
+    assert (process.returncode, output, errors) == (130, "", "")
+    assert list((tmp_path / "tmp").iterdir()) == []
