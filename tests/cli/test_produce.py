@@ -112,7 +112,21 @@ def test_json_lines_are_whole_records(run, produce, new_topic):
     assert written[3]["timestamp"] == 1000
 
 
-@pytest.mark.parametrize("line", ["{", "[1]", '{"key": "a"}', '{"value": "!", "encoding": "hex"}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[1]",
+        '{"key": "a"}',
+        '{"value": "!", "encoding": "hex"}',
+        '{"value": "a", "encoding": "utf-16"}',
+        '{"value": "a", "partition": "0"}',
+        '{"value": "a", "partition": -1}',
+        '{"value": "a", "timestamp": 1.5}',
+        '{"value": "a", "timestamp": "2026-07-01T12:00:00"}',
+        '{"value": "a", "headers": ["h"]}',
+    ],
+)
 def test_a_line_that_is_no_record_is_an_error_with_its_number(run, produce, new_topic, line):
     failed = produce(new_topic(), "--json-lines", input='{"value": "a"}\n' + line, code=1)
     assert "MS326: line 2 cannot be read" in failed.err

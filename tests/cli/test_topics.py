@@ -14,7 +14,15 @@ def test_a_topic_is_made_listed_described_and_deleted(run, new_name):
     [topic] = run("topics", "describe", name, "--json").json
     assert topic["settings"] == {"retention.ms": "60000"}
     assert topic["partitions"] == [
-        {"number": n, "leader": 1, "replicas": [1], "in_sync": [1], "start": 0, "end": 0}
+        {
+            "number": n,
+            "leader": 1,
+            "replicas": [1],
+            "in_sync": [1],
+            "start": 0,
+            "end": 0,
+            "size": None,
+        }
         for n in range(3)
     ]
     assert run("topics", "delete", name).lines == [f"deleted {name}"]
@@ -33,6 +41,17 @@ def test_a_description_shows_where_records_are(run, produce, new_topic):
         ["0", "1", "1", "1", "0", "0"],
         ["1", "1", "1", "1", "0", "3"],
     ]
+
+
+def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, new_topic):
+    topic = new_topic("-p", "2")
+    produce(topic, "-p", "1", input="x" * 5000)
+    [described] = run("topics", "describe", topic, "--size", "--json").json
+    sizes = [partition["size"] for partition in described["partitions"]]
+    folder = broker.brokers[0].data / f"{topic}-1"
+    assert sizes == [0, (folder / "00000000000000000000.log").stat().st_size]
+    assert sizes[1] > 5000
+    assert "size" in run("topics", "describe", topic, "--size").lines[1]
 
 
 def test_a_topic_that_is_there_is_not_made_again(run, new_topic):

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from millstream.kafka.connection import Connection
-from millstream.kafka.settings import client_settings, translated
+from millstream.kafka.settings import client_settings, java_properties, translated
 from millstream.model.errors import KafkaError
 
 
@@ -133,3 +133,17 @@ def test_translated_settings_are_the_clients():
     )
     with AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings}):
         pass
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_settings_for_kafkas_own_tools_read_back_the_same(tmp_path, mechanism):
+    settings = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "ssl.ca.location": "C:\\naïve 🎉\\ca.pem",
+        "sasl.username": 'a"b\\c',
+        "sasl.password": "x=y; z",
+    }
+    file = tmp_path / "client.properties"
+    file.write_text(java_properties(settings), encoding="ascii")
+    assert client_settings(file) == settings

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Annotated, TypeAlias
 
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, pairs
-from millstream.cli.printing import AsJson, print_json, print_table
+from millstream.cli.printing import AsJson, print_json, print_table, progress_line
 from millstream.kafka import topics
 from millstream.kafka.positions import position
 from millstream.progress import counted
@@ -80,6 +81,9 @@ def describe(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[TOPIC…]", help="Else all.", show_default=False)
     ] = None,
+    size: Annotated[
+        bool, typer.Option("--size", help="Tell sizes in bytes too; this runs Kafka's own tool.")
+    ] = False,
     internal: _Internal = False,
     as_json: AsJson = False,
     servers: Servers = None,
@@ -89,7 +93,8 @@ def describe(
     """Leader, replicas, offsets and settings of topics."""
     connection = connected(servers, settings, config)
     names = names or topics.topic_names(connection, internal=internal)
-    described = topics.describe_topics(connection, names)
+    with progress_line() if size else nullcontext(lambda _: None) as say:
+        described = topics.describe_topics(connection, names, size=size, say=say)
     if as_json:
         print_json([asdict(topic) for topic in described])
         return
@@ -103,7 +108,7 @@ def describe(
         for name, value in topic.settings.items():
             typer.echo(f"  {name}={value}")
         print_table(
-            ["partition", "leader", "replicas", "in sync", "start", "end"],
+            ["partition", "leader", "replicas", "in sync", "start", "end"] + ["size"] * size,
             [
                 (
                     each.number,
@@ -112,6 +117,7 @@ def describe(
                     _ids(each.in_sync),
                     each.start,
                     each.end,
+                    *([each.size] if size else []),
                 )
                 for each in topic.partitions
             ],

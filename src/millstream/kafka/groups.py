@@ -111,9 +111,7 @@ def list_groups(connection: Connection) -> list[GroupListing]:
 
 def describe_group(connection: Connection, name: str) -> Group:
     """A group's members, and its lag in each partition it has read or reads now."""
-    described = _described(connection, name)
-    if described is None:
-        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    described = _existing(connection, name)
     committed = _committed(connection, name)
     readers = {
         partition: Member(each.member_id, each.client_id, each.host)
@@ -145,22 +143,17 @@ def reset_group(
     all that the group has read. Without ``execute`` nothing changes. A group that nobody knows
     comes to be, if topics are named.
     """
-    described = _described(connection, name)
-    if described is None and not topics:
-        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    described = _described(connection, name) if topics else _existing(connection, name)
+    committed: dict[TopicPartition, int] = {}
     if described is not None:
         check_inactive(name, _STATES[described.state])
-    committed = _committed(connection, name) if described is not None else {}
-    places = (
-        [
-            place
-            for topic, numbers in topics.items()
-            for place in partitions_of(connection, topic, numbers)
-        ]
-        if topics
-        else list(committed)
-    )
-    moved = _moved(connection, places, committed, to, shift)
+        committed = _committed(connection, name)
+    places = [
+        place
+        for topic, numbers in topics.items()
+        for place in partitions_of(connection, topic, numbers)
+    ]
+    moved = _moved(connection, places or list(committed), committed, to, shift)
     if execute and moved:
         _commit(connection, name, moved)
     return [
@@ -171,10 +164,7 @@ def reset_group(
 
 def delete_group(connection: Connection, name: str) -> None:
     """Deletes a group that nobody is in, with its offsets."""
-    described = _described(connection, name)
-    if described is None:
-        raise unknown_group(name, [group.name for group in list_groups(connection)])
-    check_inactive(name, _STATES[described.state])
+    check_inactive(name, _STATES[_existing(connection, name).state])
     answers(lambda: connection.admin.delete_consumer_groups([name]), f"delete group {name!r}")
 
 
@@ -192,6 +182,13 @@ def unknown_group(name: str, groups: list[str]) -> KafkaError:
     """The error for a group that is not there."""
     fix = did_you_mean(name, groups) if groups else "there are none: a consumer makes its group"
     return KafkaError("MS324", f"the cluster has no group {name!r}", fix=fix)
+
+
+def _existing(connection: Connection, name: str) -> ConsumerGroupDescription:
+    described = _described(connection, name)
+    if described is None:
+        raise unknown_group(name, [group.name for group in list_groups(connection)])
+    return described
 
 
 def _described(connection: Connection, name: str) -> ConsumerGroupDescription | None:

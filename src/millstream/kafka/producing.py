@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, Message, Producer
 
 from millstream.kafka.records import Encoding, NewRecord, decoded, from_json
-from millstream.model.errors import KafkaError
+from millstream.model.errors import KafkaError, PlanError
 from millstream.progress import counted
 
 _TICK = 0.2  # seconds
@@ -119,9 +118,6 @@ def produce(
 def _send(
     producer: Producer, topic: str, record: NewRecord, partition: int, told: Callable[..., None]
 ) -> None:
-    options: dict[str, Any] = {"timestamp": record.timestamp} if record.timestamp else {}
-    if record.headers:
-        options["headers"] = list(record.headers)
     while True:
         try:
             producer.produce(
@@ -130,7 +126,8 @@ def _send(
                 record.key,
                 partition=partition,
                 on_delivery=told,
-                **options,
+                timestamp=record.timestamp or 0,  # which to the client is the time of writing
+                headers=list(record.headers),
             )
         except BufferError:
             producer.poll(0.1)  # the queue is full: wait until some have arrived
@@ -154,9 +151,10 @@ def _paced(
 
 
 def _unreadable(number: int, line: bytes, error: ValueError) -> KafkaError:
+    why = error.what if isinstance(error, PlanError) else error
     shown = line[:60].decode(errors="replace") + ("…" if len(line) > 60 else "")
     return KafkaError(
         "MS326",
-        f"line {number} cannot be read, {error}: {shown!r}",
+        f"line {number} cannot be read, {why}: {shown!r}",
         fix="mend the line; the lines before it are written",
     )

@@ -129,17 +129,13 @@ def from_json(line: bytes) -> NewRecord:
     encoding = fields.get("encoding", "text")
     if encoding not in ("text", "hex", "base64"):
         raise ValueError(f"the encoding {encoding!r} is not text, hex or base64")
-    at = fields.get("timestamp")
-    headers = fields.get("headers") or []
+    at, headers = fields.get("timestamp"), fields.get("headers") or []
     return NewRecord(
         _bytes(fields["value"], encoding),
         _bytes(fields.get("key"), encoding),
-        tuple(
-            (str(name), _bytes(value, encoding))
-            for name, value in (headers.items() if isinstance(headers, dict) else headers)
-        ),
-        milliseconds(at) if isinstance(at, str) else at,
-        fields.get("partition"),
+        tuple((name, _bytes(value, encoding)) for name, value in _pairs(headers)),
+        milliseconds(at) if isinstance(at, str) else _number(at, "timestamp"),
+        _number(fields.get("partition"), "partition"),
     )
 
 
@@ -160,6 +156,22 @@ def _json(record: Record, encoding: Encoding) -> str:
     if encoding != "text":
         fields["encoding"] = encoding
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _pairs(headers: Any) -> list[tuple[str, Any]]:
+    pairs = list(headers.items()) if isinstance(headers, dict) else headers
+    if isinstance(pairs, list) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        for pair in pairs
+    ):
+        return [(name, value) for name, value in pairs]
+    raise ValueError("the headers are no object and no list of names and values")
+
+
+def _number(value: Any, what: str) -> int | None:
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    raise ValueError(f"the {what} {value!r} is no whole number from 0")
 
 
 def _bytes(value: Any, encoding: Encoding) -> bytes | None:

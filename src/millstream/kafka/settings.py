@@ -17,6 +17,7 @@ _RENAMED = {
     "ssl.keystore.key": "ssl.key.pem",
 }
 _STORES = {"ssl.truststore": "a CA file in PEM", "ssl.keystore": "a PKCS#12 or PEM file"}
+_TRUSTSTORE = "ssl.truststore.location"
 _LOGIN = re.compile(
     r"\S*\.(?:Plain|Scram)LoginModule\s+required\s+(?P<options>.*?);?\s*", re.DOTALL
 )
@@ -67,6 +68,27 @@ def translated(settings: Mapping[str, str]) -> dict[str, str]:
         else:
             result[_RENAMED.get(name, name)] = value
     return result
+
+
+def java_properties(settings: Mapping[str, str]) -> str:
+    """Settings in librdkafka's names as a file of properties for Kafka's own tools.
+
+    >>> print(java_properties({"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}), end="")
+    security.protocol=SSL
+    ssl.truststore.location=ca.pem
+    ssl.truststore.type=PEM
+    """
+    names = {new: old for old, new in _RENAMED.items()} | {"ssl.ca.location": _TRUSTSTORE}
+    java = {names.get(name, name): value for name, value in settings.items()}
+    user, password = java.pop("sasl.username", None), java.pop("sasl.password", None)
+    if user is not None and password is not None:
+        scram = settings.get("sasl.mechanism", "").startswith("SCRAM")
+        module = "scram.ScramLoginModule" if scram else "plain.PlainLoginModule"
+        login = f"username={_quoted(user)} password={_quoted(password)};"
+        java["sasl.jaas.config"] = f"org.apache.kafka.common.security.{module} required {login}"
+    if _TRUSTSTORE in java or "ssl.truststore.certificates" in java:
+        java["ssl.truststore.type"] = "PEM"
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in java.items())
 
 
 def unknown_setting(reason: str) -> KafkaError:
@@ -155,4 +177,18 @@ def _unescaped(text: str) -> str:
         sign = found[1]
         return chr(int(sign[1:], 16)) if len(sign) > 1 else _CONTROL.get(sign, sign)
 
-    return _ESCAPE.sub(plain, text)
+    # Java writes signs beyond its 16 bits as two.
+    return _ESCAPE.sub(plain, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _escaped(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return "".join(sign if sign.isascii() else _in_digits(sign) for sign in escaped)
+
+
+def _in_digits(sign: str) -> str:
+    return re.sub("(....)", r"\\u\1", sign.encode("utf-16-be").hex())
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

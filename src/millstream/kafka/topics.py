@@ -19,7 +19,9 @@ from confluent_kafka.admin import (
 
 from millstream.kafka.answers import answers, known_topic
 from millstream.kafka.connection import Connection
+from millstream.kafka.jars import Say
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
+from millstream.kafka.sizes import sizes
 from millstream.model.errors import PlanError
 
 
@@ -27,7 +29,8 @@ from millstream.model.errors import PlanError
 class Partition:
     """A partition: who holds it, and the offsets from ``start`` to before ``end`` that it holds.
 
-    Without a leader, its offsets are not known.
+    Without a leader, its offsets are not known. ``size`` is that of the leader's copy in bytes, if
+    it was asked for.
     """
 
     number: int
@@ -36,6 +39,7 @@ class Partition:
     in_sync: tuple[int, ...]
     start: int | None
     end: int | None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,14 @@ def partitions_of(
     return [TopicPartition(topic, number) for number in sorted(numbers or there)]
 
 
-def describe_topics(connection: Connection, names: Collection[str]) -> list[Topic]:
-    """What is known of each topic."""
+def describe_topics(
+    connection: Connection,
+    names: Collection[str],
+    *,
+    size: bool = False,
+    say: Say = lambda _: None,
+) -> list[Topic]:
+    """What is known of each topic; with ``size``, which takes longer, its bytes too."""
     topics = sorted(connection.admin.list_topics(timeout=30).topics)
     for name in names:
         known_topic(name, topics)
@@ -99,8 +109,10 @@ def describe_topics(connection: Connection, names: Collection[str]) -> list[Topi
     ]
     starts = offsets_at(connection.admin, led, BEGINNING)
     ends = offsets_at(connection.admin, led, END)
+    bytes_of = sizes(connection, names, say) if size else {}
     return [
-        _topic(described[each.name], _settings(configs[each]), starts, ends) for each in resources
+        _topic(described[each.name], _settings(configs[each]), starts, ends, bytes_of)
+        for each in resources
     ]
 
 
@@ -201,18 +213,23 @@ def _topic(
     settings: dict[str, str | None],
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
+    bytes_of: Mapping[tuple[int, str], int],
 ) -> Topic:
     partitions = []
     for each in sorted(described.partitions, key=lambda partition: partition.id):
         place = TopicPartition(described.name, each.id)
+        leader = None if each.leader is None else each.leader.id
         partitions.append(
             Partition(
                 number=each.id,
-                leader=None if each.leader is None else each.leader.id,
+                leader=leader,
                 replicas=tuple(node.id for node in each.replicas),
                 in_sync=tuple(node.id for node in each.isr),
                 start=starts.get(place),
                 end=ends.get(place),
+                size=bytes_of.get((leader, f"{described.name}-{each.id}"))
+                if leader is not None
+                else None,
             )
         )
     return Topic(

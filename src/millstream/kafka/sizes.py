@@ -1,0 +1,57 @@
+"""How many bytes partitions take on their brokers.
+
+Our client cannot ask for that (DescribeLogDirs), so Kafka's own tool does, which takes Java a
+second or two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Collection
+from tempfile import NamedTemporaryFile
+
+from millstream.java import java_command
+from millstream.kafka.connection import Connection, check_reachable
+from millstream.kafka.jars import Say, jars
+from millstream.kafka.settings import java_properties
+from millstream.model.errors import KafkaError
+
+_TOOL = "org.apache.kafka.tools.LogDirsCommand"
+_JAVA = ["-Xmx256m", "-XX:TieredStopAtLevel=1"]
+
+
+def sizes(
+    connection: Connection, topics: Collection[str], say: Say = lambda _: None
+) -> dict[tuple[int, str], int]:
+    """The bytes of each replica: by the number of its broker, and a name such as ``scores-0``."""
+    check_reachable(connection)
+    paths = jars("broker", say)
+    say("asking brokers for sizes")
+    with NamedTemporaryFile("w", suffix=".properties", encoding="utf-8") as file:
+        file.write(java_properties(connection.settings))
+        file.flush()
+        command = [java_command(os.environ), *_JAVA, "-cp", os.pathsep.join(map(str, paths)), _TOOL]
+        command += ["--describe", "--bootstrap-server", connection.servers]
+        command += ["--command-config", file.name, "--topic-list", ",".join(topics)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    answer = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
+    if answer is None:
+        raise _refused(done.stdout + done.stderr)
+    return {
+        (broker["broker"], replica["partition"]): replica["size"]
+        for broker in json.loads(answer)["brokers"]
+        for folder in broker["logDirs"]
+        for replica in folder["partitions"]
+        if not replica["isFuture"]  # a copy that is on its way to another disk
+    }
+
+
+def _refused(said: str) -> KafkaError:
+    why = next((line for line in said.splitlines() if "Exception" in line or "Error" in line), said)
+    return KafkaError(
+        "MS323",
+        f"the cluster did not tell the sizes of topics: {why.strip()}",
+        fix="leave out --size, or mend what Kafka's own tool says",
+    )
