@@ -23,7 +23,7 @@ from .view import Moment, equation
 
 _NEXT = """\
 What to try next:
-  make demo ARGS=--forever      goes on until Ctrl-C; meanwhile, look into its topics
+  make demo ARGS=--forever      goes on until Ctrl-C
   make example NAME=sessions    finds the visits of users to a website
   examples/demo/program.py      is the program: try other windows and triggers
   docs/guide.md                 explains them, one after the other"""

@@ -24,27 +24,29 @@ from .scoreboard import Total
 from .scores import Score
 
 _DRAWN = 60.0  # seconds
+_KEPT = 5000  # events, which are more than there are in that time
 
 
 class History:
     """What happened in the last minute, and when. Any thread may add to it."""
 
     def __init__(self) -> None:
-        self._events: deque[tuple[float, Score | datetime | Total]] = deque()
+        self._events: deque[tuple[float, Score | datetime | Total]] = deque(maxlen=_KEPT)
 
     def add(self, event: Score | datetime | Total) -> None:
         """A score that was sent, a place that the watermark has come to, or a pane."""
-        now = time.time()
-        self._events.append((event.at if isinstance(event, Total) else now, event))
-        while self._events[0][0] < now - _DRAWN:
-            self._events.popleft()
+        at = event.at if isinstance(event, Total) else time.time()
+        self._events.append((at, event))
 
     def drawing(self, late: Iterable[dict[str, Any]]) -> Drawing:
         """Draws it; ``late`` are the rows that came too late for their windows."""
         dropped = {(row["user"], row["at"]) for row in late}
+        events = sorted(self._events, key=lambda pair: pair[0])
         steps: list[Step] = []
         panes = Panes()
-        for now, event in sorted(self._events, key=lambda pair: pair[0]):
+        for now, event in events:
+            if now < events[-1][0] - _DRAWN:
+                continue
             steps.append(ProcessingTime(now))
             match event:
                 case Score():
@@ -59,7 +61,7 @@ class History:
             panes,
             steps,
             title="Team scores, live",
-            subtitle="fixed('10s'), early every('2s'), retracting; the last minute",
+            subtitle="windows of ten seconds, retracting; the last minute",
         )
 
 

@@ -17,7 +17,7 @@ def team_totals(servers: str) -> ms.Pipeline:
     totals = (
         scores.key_by("team")
         .window(ms.fixed("10s"), allowed_lateness=LATENESS)                          # where
-        .trigger(ms.at_watermark(early=ms.every("2s"), late=ms.after_count(1)))      # when
+        .trigger(ms.at_watermark(early=ms.every("5s"), late=ms.after_count(1)))      # when
         .refine(ms.retracting)                                                       # how
         .aggregate(total=ms.sum("points"), players=ms.count_distinct("user"), scores=ms.count())
     )  # fmt: skip

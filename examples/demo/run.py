@@ -18,6 +18,7 @@ from millstream.kafka import local
 from millstream.kafka.connection import Connection
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.topics import create_topic
+from millstream.progress import Progress
 from millstream.testing.drawing import Drawing
 
 from .picture import History
@@ -39,12 +40,15 @@ def run(console: Console, seconds: float | None) -> tuple[Moment, Drawing]:
         with progress_line() as say:
             demo = _started(running, say)
             say("waiting for the first batch")
-            while not (demo.job.progress().batches or demo.is_over()):
+            while not (demo.progress().batches or demo.pressed.count):
                 time.sleep(_TICK)
         with view_on(console) as view:
             demo.play(view, seconds)
             end = demo.count_the_rest(view)
-        return end, demo.history.drawing(demo.job.rows("late"))
+        with progress_line() as say:
+            say("stopping the job and the broker")
+            running.close()
+    return end, demo.history.drawing(demo.job.rows("late"))
 
 
 def _started(running: ExitStack, say: Say) -> Demo:
@@ -83,7 +87,7 @@ class Demo:
     def play(self, view: View, seconds: float | None) -> None:
         """Shows the game until it is over."""
         end = None if seconds is None else time.monotonic() + seconds
-        while not self.is_over() and (end is None or time.monotonic() < end):
+        while not self.pressed.count and (end is None or time.monotonic() < end):
             left = "" if end is None else f"{end - time.monotonic():.0f} s left · "
             view.show(self.look(f"{left}Ctrl-C ends it"))
         self.game.end()
@@ -91,24 +95,26 @@ class Demo:
     def count_the_rest(self, view: View) -> Moment:
         """Shows what is still under way, until nothing is."""
         patient_until = time.monotonic() + _PATIENCE
+        pressed = self.pressed.count
         while True:
-            moment = self.look("the game is over")
+            moment = self.look("the game is over; the rest is counted")
             view.show(moment)
             if not moment.under_way or time.monotonic() > patient_until:
                 return moment
-            if self.pressed.count > 1:
+            if self.pressed.count > pressed:
                 raise KeyboardInterrupt
 
-    def is_over(self) -> bool:
-        """Whether Ctrl-C was pressed. If the job has failed, raises what it failed of."""
-        if self.job.progress().over:
+    def progress(self) -> Progress:
+        """How far the job has come; if it has failed, raises what it failed of."""
+        progress = self.job.progress()
+        if progress.over:
             self.job.stop()
-        return self.pressed.count > 0
+        return progress
 
     def look(self, hint: str) -> Moment:
         """What there is to see now, and since the last time."""
         news = self.board.read(_TICK)
-        progress = self.job.progress()
+        progress = self.progress()
         for total in news:
             self.history.add(total)
         if progress.watermark_lag is not None:

@@ -18,6 +18,7 @@ TEAMS = {
     "owls": ("ida", "jim", "kay", "leo"),
 }
 _PER_SECOND = 12
+_PATIENCE = 30.0  # seconds in which the broker must have taken the last ones
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Game:
             self._producer.produce("scores", text, key=made.user, on_delivery=self._delivered)
             self._producer.poll(0)
             number += 1
-        self._producer.flush()
+        self._producer.flush(_PATIENCE)
 
     def _delivered(self, failure: object, _message: object) -> None:
         self.produced += failure is None
