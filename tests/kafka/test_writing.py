@@ -64,6 +64,16 @@ def test_a_zombie_that_wakes_up_cannot_write(place):
     assert values(place) == ["first", "second"]
 
 
+def test_a_zombie_that_was_left_far_behind_is_told(place):
+    for batch in range(3):
+        assert write_once(place, batch, [Records([str(batch)])])
+    writing._opened.clear()
+    with pytest.raises(KafkaError, match="MS351: batch 1 .* which has batch 2 of this job"):
+        write_once(place, 1, [Records(["1, by a zombie"])])
+    assert not write_once(place, 2, [Records(["2"])])
+    assert values(place) == ["0", "1", "2"]
+
+
 def test_markers_grow_with_the_slices(broker):
     connection = Connection(broker.servers)
     prepare_markers(connection, 8)

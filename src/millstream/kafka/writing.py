@@ -111,7 +111,7 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
     while True:
         try:
             mine = _opened.get(place.id) or _open(place)
-            if mine.marker > batch:
+            if is_written(place, batch, mine.marker):
                 return False
             _transact(place, mine, batch, records)
             return True
@@ -121,6 +121,24 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
             if failure.code() in _HOPELESS or time.monotonic() > patient_until:
                 raise _not_written(place, failure) from error
             time.sleep(0.1)
+
+
+def is_written(place: Place, batch: int, marker: int) -> bool:
+    """Whether the marker tells that this slice of a batch was written before.
+
+    Only the newest batch is ever done again. Whoever brings an older one knows nothing of what was
+    written since, and its batch may have other rows than the one of that number had.
+    """
+    if marker > batch + 1:
+        raise KafkaError(
+            "MS351",
+            f"batch {batch} was to be written to topic {place.topic!r}, which has batch "
+            f"{marker - 1} of this job: another process has gone on with it, or an older "
+            "checkpoint was put back",
+            fix="let the job run in one process only; after an older checkpoint was put back, give "
+            "it another name, and read from where the old one had come to",
+        )
+    return marker > batch
 
 
 def write_some(connection: Connection, topic: str, records: Sequence[Records]) -> None:

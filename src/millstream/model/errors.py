@@ -58,6 +58,7 @@ CODES = {
     "MS326": "a line that is no record",
     "MS327": "records that did not arrive",
     "MS350": "records that were gone before they were read",
+    "MS351": "a job that was overtaken by another run of it",
 }
 """Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
 
