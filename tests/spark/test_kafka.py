@@ -107,6 +107,23 @@ def _iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def test_the_windows_of_a_key_that_end_together_stand_in_their_order(spark, broker, new):
+    starts = [*range(0, 200, 10)]
+    source = new([score(team, 1, at) for at in reversed(starts) for team in ("red", "blue")])
+    target = new([], [])
+    scores = ms.read_kafka(
+        source, SCORES, event_time="at", until="latest", servers=broker.servers
+    ).key_by("team")
+    for kept in (ms.sum("points"), ms.collect("points")):  # as sums, and as elements
+        totals = scores.window(ms.fixed("10s")).aggregate(points=kept)
+        totals.write_kafka(target, servers=broker.servers).run("order", spark=spark)
+    found: dict = {}
+    for record in topics.read(broker.servers, target):
+        found.setdefault(record.key, []).append(record.json["window"]["start"])
+    moments = [_iso(datetime.fromtimestamp(start, UTC)) for start in starts]
+    assert found == {"red": moments * 2, "blue": moments * 2}
+
+
 def test_a_bounded_read_is_a_batch_of_the_same_program(spark, broker, new):
     topic = new([score("red", 1, 1.0), score("red", 2, 2.0)], [score("blue", 3, 50.0)])
 

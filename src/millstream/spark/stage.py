@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from millstream.engine.blobs import packed
 from millstream.engine.shard import Arrival, Shard, Store
-from millstream.engine.tables import Output
+from millstream.engine.tables import Output, concatenated
 from millstream.engine.watermarks import Watermarks
 from millstream.model.instants import END_OF_TIME
 from millstream.spark.hop import Hop
@@ -149,14 +151,14 @@ def _arrival(envelope: Envelope) -> Arrival:
 
 def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelope]:
     number = 0
-    for table in output.panes:
-        for part in table.iter_slices(_MOST_ROWS):
-            if part.height:
-                number += 1
-                origin = f"{label}/{number:06}"
-                yield Envelope(
-                    label, spec.name, "pane", None, None, part.height, origin, None, packed(part)
-                )
+    panes = _in_order(output.panes)
+    for part in () if panes is None else panes.iter_slices(_MOST_ROWS):
+        if part.height:
+            number += 1
+            origin = f"{label}/{number:06}"
+            yield Envelope(
+                label, spec.name, "pane", None, None, part.height, origin, None, packed(part)
+            )
     late = 0
     for table in output.late:
         late += int(table["new"].sum()) if "new" in table.columns else table.height
@@ -168,3 +170,11 @@ def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelop
             )
     if late:
         yield Envelope(label, spec.name, "count", split="late", value=late)
+
+
+def _in_order(tables: list[pl.DataFrame]) -> pl.DataFrame | None:
+    """All panes of a step, by the ends of their windows: so a reader of a topic gets a key's."""
+    panes = concatenated(*tables)
+    if panes is None or (panes["order"].is_sorted() and panes["end"].is_sorted()):
+        return panes
+    return panes.sort("order", "end", maintain_order=True)  # a retraction stays before its pane
