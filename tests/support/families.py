@@ -73,6 +73,13 @@ class Family:
         alive = [int(pid) for pid, state in told if not state.startswith("Z")]
         return [pid for pid in alive if _session(pid) == self.process.pid]
 
+    def send(self, number: int) -> None:
+        """Sends a signal to all groups of the session, the driver's and Spark's first."""
+        others = {_group(pid) for pid in self.members()} - {None, self.process.pid}
+        for group in [self.process.pid, *sorted(others)]:
+            with suppress(ProcessLookupError):
+                os.killpg(group, number)
+
     def kill(self) -> None:
         """Kills all groups of the session at once, the driver's and Spark's first."""
         end = time.monotonic() + _AT_LAST
