@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo example test lint soak bench format lock clean
+.PHONY: help setup demo example test lint soak faults bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ lint: setup ## Run the checks that come before the tests
 
 soak: setup ## Compare the engines on random programs until stopped; keep failures as transcripts
 	@$(python) tests/support/soak.py
+
+faults: setup ## Kill jobs and brokers of Kafka for a quarter of an hour, and count (ARGS='--help')
+	@$(python) tests/support/campaign.py $(ARGS)
 
 bench: setup ## Measure speed and memory against Spark's own aggregation (ARGS='--help')
 	@$(python) -m benchmarks $(ARGS)
