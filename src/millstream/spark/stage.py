@@ -151,8 +151,7 @@ def _arrival(envelope: Envelope) -> Arrival:
 
 def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelope]:
     number = 0
-    panes = _in_order(output.panes)
-    for part in () if panes is None else panes.iter_slices(_MOST_ROWS):
+    for part in _in_order(output.panes):
         if part.height:
             number += 1
             origin = f"{label}/{number:06}"
@@ -172,9 +171,11 @@ def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelop
         yield Envelope(label, spec.name, "count", split="late", value=late)
 
 
-def _in_order(tables: list[pl.DataFrame]) -> pl.DataFrame | None:
+def _in_order(tables: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """All panes of a step, by the ends of their windows: so a reader of a topic gets a key's."""
     panes = concatenated(*tables)
-    if panes is None or (panes["order"].is_sorted() and panes["end"].is_sorted()):
-        return panes
-    return panes.sort("order", "end", maintain_order=True)  # a retraction stays before its pane
+    if panes is None:
+        return
+    if not (panes["order"].is_sorted() and panes["end"].is_sorted()):
+        panes = panes.sort("order", "end", maintain_order=True)  # retractions before their panes
+    yield from panes.iter_slices(_MOST_ROWS)
