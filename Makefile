@@ -13,11 +13,11 @@ help: ## List the targets
 setup: ## Make .venv with all that is needed (PYTHON=... names another interpreter)
 	@scripts/setup
 
-demo: setup ## Run the example of the README (ARGS=... are passed on)
-	@$(python) examples/team_scores.py $(ARGS)
+demo: setup ## Show team scores go through Kafka and Spark, for a minute (ARGS=--forever)
+	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
-example: setup ## Run an example on Spark (NAME=word_count, sessions or hashtags)
+example: setup ## Run an example (NAME=word_count, team_scores, sessions or hashtags)
 	@$(python) examples/$(NAME).py $(ARGS)
 
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)
@@ -62,5 +62,5 @@ lock: setup ## Lock the newest versions of all dependencies, and bundle the pip 
 		"$$(grep -o '^pip==[^ ]*' requirements.lock)"
 
 clean: ## Remove all that the other targets made
-	rm -rf .venv .cache .hypothesis dist demo.svg
+	rm -rf .venv .cache .hypothesis dist demo.svg team-scores.svg
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

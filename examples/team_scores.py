@@ -1,6 +1,6 @@
 """The team scores of the Dataflow paper: ten scores, out of order, one of them late.
 
-Shows the four questions, the panes as they come, and draws the picture of it as demo.svg.
+Shows the four questions, the panes as they come, and draws the picture of it as team-scores.svg.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--refine", choices=REFINEMENTS, default="retracting")
     parser.add_argument("--window", choices=WINDOWS, default="fixed")
-    parser.add_argument("--output", type=Path, default=Path("demo.svg"), help="the picture")
+    parser.add_argument("--output", type=Path, default=Path("team-scores.svg"), help="the picture")
     parser.add_argument("--quick", action="store_true", help="do not pause between steps")
     return parser.parse_args()
 

@@ -128,7 +128,7 @@ def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
 def test_team_scores_adds_up_the_scores_and_draws_them(tmp_path):
     lines = printed(tmp_path, "team_scores", "--quick")
     assert "Together 51; the ten scores make 51." in lines
-    assert (tmp_path / "demo.svg").read_text().startswith("<svg")
+    assert (tmp_path / "team-scores.svg").read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
