@@ -20,7 +20,7 @@ from millstream.testing import (
 from millstream.testing.drawing import Drawing
 from millstream.testing.steps import Step
 
-from .scoreboard import Total
+from .scoreboard import Firing, Total
 from .scores import Score
 
 _DRAWN = 60.0  # seconds
@@ -31,11 +31,11 @@ class History:
     """What happened in the last minute, and when. Any thread may add to it."""
 
     def __init__(self) -> None:
-        self._events: deque[tuple[float, Score | datetime | Total]] = deque(maxlen=_KEPT)
+        self._events: deque[tuple[float, Score | datetime | Firing]] = deque(maxlen=_KEPT)
 
-    def add(self, event: Score | datetime | Total) -> None:
+    def add(self, event: Score | datetime | Firing) -> None:
         """A score that was sent, a place that the watermark has come to, or a pane."""
-        at = event.at if isinstance(event, Total) else time.time()
+        at = event.total.at if isinstance(event, Firing) else time.time()
         self._events.append((at, event))
 
     def drawing(self, late: Iterable[dict[str, Any]]) -> Drawing:
@@ -55,8 +55,8 @@ class History:
                         panes.late.append(_late(event, step=len(steps) - 1))
                 case datetime():
                     steps.append(Watermark(event))
-                case Total():
-                    panes.append(_pane(event, step=len(steps) - 1))
+                case Firing():
+                    panes += [_pane(total, step=len(steps) - 1) for total in event if total]
         return draw(
             panes,
             steps,

@@ -12,7 +12,7 @@ def team_totals(servers: str) -> ms.Pipeline:
     """Totals of each team, every ten seconds of event time, written to a topic exactly once."""
     scores = ms.read_kafka(
         "scores", schema="user string, team string, points int, at timestamp",
-        event_time="at", watermark=ms.bounded("2s", idle="5s"), servers=servers, name="scores",
+        event_time="at", watermark=ms.bounded("1s", idle="5s"), servers=servers, name="scores",
     )  # fmt: skip
     totals = (
         scores.key_by("team")

@@ -115,8 +115,8 @@ class Demo:
         """What there is to see now, and since the last time."""
         news = self.board.read(_TICK)
         progress = self.progress()
-        for total in news:
-            self.history.add(total)
+        for firing in news:
+            self.history.add(firing)
         if progress.watermark_lag is not None:
             self.history.add(progress.watermark)
         now = datetime.now(UTC)

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from confluent_kafka import Message
 
@@ -52,15 +53,23 @@ class Total:
         )
 
 
-class Scoreboard:
-    """Reads the topic as it is written; ``windows`` has the newest windows, team by team.
+class Firing(NamedTuple):
+    """A total, and the one that it takes the place of."""
 
-    Of each there is the total that stands, and the total that it took the place of.
+    total: Total
+    taken_back: Total | None
+
+
+class Scoreboard:
+    """Reads the topic as it is written.
+
+    ``counted`` are the scores in all totals that stand. ``windows`` has the newest windows, and of
+    each the newest firing of each team.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.counted = 0
-        self.windows: dict[Window, dict[str, tuple[Total, Total | None]]] = defaultdict(dict)
+        self.windows: dict[Window, dict[str, Firing]] = defaultdict(dict)
         self._consumer = connection.consumer(
             {
                 "group.id": "demo",
@@ -72,30 +81,29 @@ class Scoreboard:
         self._consumer.assign(partitions_of(connection, "totals"))
         self._taken_back: dict[tuple[str, Window], Total] = {}
 
-    def read(self, seconds: float) -> list[Total]:
+    def read(self, seconds: float) -> list[Firing]:
         """What comes within so many seconds."""
         messages = self._consumer.consume(num_messages=1000, timeout=seconds)
-        totals = [Total.of(message) for message in messages if message.error() is None]
-        for total in totals:
-            self._take(total)
+        firings = []
+        for total in [Total.of(message) for message in messages if message.error() is None]:
+            name = total.team, total.window
+            if total.kind == "-":
+                self.counted -= total.scores
+                self._taken_back[name] = total
+            else:
+                self.counted += total.scores
+                firings.append(Firing(total, self._taken_back.pop(name, None)))
+        for firing in firings:
+            self.windows[firing.total.window][firing.total.team] = firing
         for window in sorted(self.windows)[:-_KEPT]:
             del self.windows[window]
-        return totals
+        return firings
 
     def __enter__(self) -> Scoreboard:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._consumer.close()
-
-    def _take(self, total: Total) -> None:
-        name = total.team, total.window
-        if total.kind == "-":
-            self.counted -= total.scores
-            self._taken_back[name] = total
-        else:
-            self.counted += total.scores
-            self.windows[total.window][total.team] = total, self._taken_back.pop(name, None)
 
 
 def _seconds(text: str) -> float:

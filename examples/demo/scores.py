@@ -41,10 +41,10 @@ def score(number: int, now: datetime) -> Score:
     team = random.choice(list(TEAMS))
     if number % 50 == 49:
         delay = random.uniform(45, 55)  # the telephone was off: its window has been closed
-    elif number % 10 == 9:
+    elif number % 30 == 29:
         delay = random.uniform(5, 12)  # a poor connection: its window has ended, most likely
     else:
-        delay = random.uniform(0, 1.5)
+        delay = random.uniform(0, 0.9)
     at = now - timedelta(seconds=delay)
     return Score(random.choice(TEAMS[team]), team, random.randint(1, 9), at)
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from millstream.progress import Progress, rate_in_words, watermark_in_words
 
 from .program import LATENESS
-from .scoreboard import Scoreboard, Total, Window
+from .scoreboard import Firing, Scoreboard, Total, Window
 from .scores import TEAMS
 
 _TIMINGS = {"EARLY": ("early", "yellow"), "ON_TIME": ("on time", "green"), "LATE": ("late", "red")}
@@ -42,7 +42,7 @@ class Moment:
     produced: int
     progress: Progress
     board: Scoreboard
-    news: Sequence[Total]
+    news: Sequence[Firing]
     """The panes since the moment before."""
 
     @property
@@ -91,19 +91,22 @@ class Lines:
         """Prints what is new."""
         if self._due is None:
             self._print(f"Kafka is at {moment.servers}; times are in UTC")
-        for total in moment.news:
-            word, _ = _TIMINGS[total.timing]
-            what = word if total.kind == "+" else "taken back"
-            self._print(
-                f"{_clock(total.at)} {total.kind} {total.team:6} {_window(total.window)}"
-                f" {total.total:4} points, {what}"
-            )
+        for total, taken_back in moment.news:
+            if taken_back is not None:
+                self._print_total(taken_back, "taken back")
+            self._print_total(total, _TIMINGS[total.timing][0])
         if self._due is None or moment.now >= self._due:
             self._due = moment.now + _STATUS_EVERY
             self._print(
                 f"{moment.now:%H:%M:%S} watermark {watermark_in_words(moment.progress)},"
                 f" {rate_in_words(moment.progress.rows_per_second)}, {equation(moment)}"
             )
+
+    def _print_total(self, total: Total, what: str) -> None:
+        self._print(
+            f"{_clock(total.at)} {total.kind} {total.team:6} {_window(total.window)}"
+            f" {total.total:4} points, {what}"
+        )
 
     def _print(self, line: str) -> None:
         self._console.print(line, soft_wrap=True, markup=False)
@@ -167,14 +170,15 @@ def _windows(moment: Moment, room: int) -> Table:
     newest = sorted(moment.board.windows)[-room:]
     for window in newest:
         cells = (moment.board.windows[window].get(team) for team in TEAMS)
-        shown = [_cell(moment, *cell) if cell else "" for cell in cells]
+        shown = [_cell(moment, cell) if cell else "" for cell in cells]
         table.add_row(_window(window), *shown, style=_style(moment, window))
     for _ in range(room - len(newest)):
         table.add_row("")  # so that the board does not grow
     return table
 
 
-def _cell(moment: Moment, total: Total, before: Total | None) -> Text:
+def _cell(moment: Moment, firing: Firing) -> Text:
+    total, before = firing
     word, colour = _TIMINGS[total.timing]
     new = " reverse" if moment.now.timestamp() - total.at < _NEW else ""
     return Text.assemble(
