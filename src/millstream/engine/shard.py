@@ -26,7 +26,7 @@ from millstream.model.windowing import Windowing
 BUCKETS = 16
 """How many parts the keys of a shard are in, where buckets are parts of the keys."""
 MOST_PARTS = 16
-"""How many batches may stand beside a bucket's table before they are merged into it."""
+"""How many parts of about one size may stand beside a bucket's tables before they become one."""
 _TABLES = ("panes", "elements", "emitted")
 
 
@@ -132,7 +132,7 @@ class Shard:
         watermark, now = max(watermark, clocks.watermark), max(now, clocks.now)
         awake = {n for n, b in clocks.buckets.items() if _happens(b, watermark, now)}
         for name in list(arrived):
-            if self._can_wait(name, arrived[name], awake, watermark):
+            if self._can_wait(name, awake, watermark):
                 self._put_beside(name, arrived.pop(name))
         for name in [
             name for name in sorted(awake | arrived.keys()) if self._ends(name, watermark)
@@ -181,18 +181,10 @@ class Shard:
         lateness = self._compiled.windowing.allowed_lateness
         return end <= max(self.clocks.watermark - lateness, START_OF_TIME)
 
-    def _can_wait(
-        self, name: str, arrivals: list[Arrival | pl.DataFrame], awake: set[str], watermark: int
-    ) -> bool:
+    def _can_wait(self, name: str, awake: set[str], watermark: int) -> bool:
         if not self._compiled.appends or name in awake:
             return False
-        bucket = self.clocks.buckets.get(name, Bucket())
-        few = len(bucket.parts) + len(arrivals) <= MOST_PARTS
-        # A large table is merged with as much as it holds, so that merging stays cheap on average.
-        waiting = sum(rows for _, rows, _ in bucket.parts)
-        small = len(bucket.parts) < MOST_PARTS**2 and waiting < bucket.rows
-        end = int(name.partition(":")[2])
-        return end > watermark and (few or small)
+        return int(name.partition(":")[2]) > watermark
 
     def _put_beside(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> None:
         end = int(name.partition(":")[2])
@@ -204,6 +196,42 @@ class Shard:
             blob = self._needed(arrival)
             self._store.write(f"{name}+{len(bucket.parts)}", blob)
             bucket.parts.append((self.clocks.watermark, arrival.rows, len(blob)))
+            self._merge_parts(name, bucket)
+
+    def _merge_parts(self, name: str, bucket: Bucket) -> None:
+        """Makes one part of the last ones, where many are no larger than the very last.
+
+        As in a log-structured merge tree, a row is merged once for each step in size, and the large
+        parts, which hold most of the keys, are hardly ever read.
+        """
+        parts = bucket.parts
+        while True:
+            first = len(parts)
+            while first and _tier(parts[first - 1][1]) <= _tier(parts[-1][1]):
+                first -= 1
+            if len(parts) - first < max(MOST_PARTS, 2):
+                return
+            tables = [self._part(name, bucket, i) for i in range(first, len(parts))]
+            table = concatenated(*tables)
+            assert table is not None
+            # A program may have been changed to combine or not, while batches of both kinds wait.
+            if self._compiled.combines and all("new" in each.columns for each in tables):
+                table = self._compiled.combined(table)
+            blob = packed(table.drop("start", "end"))
+            for i in range(first, len(parts)):
+                self._store.remove(f"{name}+{i}")
+            self._store.write(f"{name}+{first}", blob)
+            parts[first:] = [(parts[first][0], table.height, len(blob))]
+
+    def _part(self, name: str, bucket: Bucket, number: int) -> pl.DataFrame:
+        """A part, with the watermark at which each of its rows came."""
+        start, _, end = name.partition(":")
+        arrived, rows, _ = bucket.parts[number]
+        blob = self._blob(f"{name}+{number}")
+        table = Arrival(blob, rows, (int(start), int(end))).table()
+        if "arrived" in table.columns:  # it was made of several
+            return table
+        return table.with_columns(arrived=pl.lit(arrived, pl.Int64))
 
     def _needed(self, arrival: Arrival) -> bytes:
         """What arrived, without columns that only the late output would have wanted."""
@@ -264,10 +292,7 @@ class Shard:
             bucket = clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
-            for i, (arrived, rows, _) in enumerate(bucket.parts):
-                start, _, end = name.partition(":")
-                part = Arrival(self._blob(f"{name}+{i}"), rows, (int(start), int(end)))
-                batches.append(part.table().with_columns(arrived=pl.lit(arrived, pl.Int64)))
+            batches += [self._part(name, bucket, i) for i in range(len(bucket.parts))]
         return State(
             panes=concatenated(*tables["panes"]),
             elements=concatenated(*tables["elements"]),
@@ -347,6 +372,11 @@ def _by_bucket(table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
 
 def _happens(bucket: Bucket, watermark: int, now: int) -> bool:
     return bucket.wakes <= watermark or (bucket.due is not None and bucket.due < now)
+
+
+def _tier(rows: int) -> int:
+    """The size of a part: each step is sixteen times the one before."""
+    return rows.bit_length() // 4
 
 
 def _least(*moments: int | None) -> int | None:
