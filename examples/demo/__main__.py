@@ -54,7 +54,10 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="how long it goes on (60)")
     parser.add_argument("--forever", action="store_true", help="goes on until Ctrl-C")
     parser.add_argument("--svg", type=Path, default=Path("demo.svg"), help="the picture (demo.svg)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if not options.svg.absolute().parent.is_dir():  # better now than in a minute
+        parser.error(f"there is no folder for --svg {options.svg}")
+    return options
 
 
 def show_result(console: Console, end: Moment) -> None:
