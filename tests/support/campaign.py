@@ -190,6 +190,9 @@ class Campaign:
         faults = [self.kill_leader] * leaders + [self.stall] * stalls
         chosen.shuffle(faults)
         for fault in faults:
+            _, before = self._batches()
+            while self._batches()[1] == before:  # faults are to meet a job at work
+                self._pause(0.1)
             self._pause(chosen.uniform(0, 10))
             fault(chosen)
 
