@@ -34,7 +34,10 @@ def send(batch: Batch, number: int, spec: Spec) -> None:
     """Sends a batch in one transaction, so that a contender sees all of it at once."""
     topic, _ = spec.topics
     place = Place(Connection(spec.servers), topic, f"bench-{topic}", 0)
-    write_once(place, number, [Records(values) for values in _values(batch)])
+    # In turn, so that all partitions have come equally far when the batch ends.
+    turns = [n % PARTITIONS for n in range(_AT_ONCE)]
+    records = [Records(v, partitions=turns[: len(v)]) for v in _values(batch)]
+    write_once(place, number, records)
 
 
 def _values(batch: Batch) -> Iterator[list[str]]:

@@ -39,6 +39,7 @@ _SETTINGS = {
     "retry.backoff.ms": 20,
 }
 _MOST_AT_ONCE = 50_000
+_FEWEST_MARKERS = 50
 _TRY = 30.0
 _HOPELESS = {
     Failure.MSG_SIZE_TOO_LARGE,
@@ -166,17 +167,24 @@ def write_some(connection: Connection, topic: str, records: Sequence[Records]) -
 
 
 def prepare_markers(connection: Connection, slices: int) -> None:
-    """Makes the topic of the markers, or makes it large enough."""
-    topics = connection.admin.list_topics(timeout=30).topics
-    if MARKERS not in topics:
+    """Makes the topic of the markers, or makes it large enough, and waits until it is there.
+
+    Other jobs may do the same at the same time, and a broker may hear of it later than another.
+    """
+    patient_until = time.monotonic() + _TRY
+    while True:
+        there = connection.admin.list_topics(timeout=_TRY).topics.get(MARKERS)
+        if there is not None and len(there.partitions) >= slices:
+            return
         try:
-            create_topic(connection, MARKERS, partitions=max(slices, 50))
+            if there is None:
+                create_topic(connection, MARKERS, partitions=max(slices, _FEWEST_MARKERS))
+            else:
+                add_partitions(connection, MARKERS, slices)
         except KafkaError:
-            topics = connection.admin.list_topics(timeout=30).topics
-            if MARKERS not in topics:  # else another job was quicker
+            if time.monotonic() > patient_until:
                 raise
-    elif len(topics[MARKERS].partitions) < slices:
-        add_partitions(connection, MARKERS, slices)
+        time.sleep(0.1)
 
 
 def _open(place: Place) -> _Open:
