@@ -193,6 +193,8 @@ def test_progress_can_be_written_as_json():
         "late_by_step": {"x": 3},
         "rejected": 0,
         "rejected_by_step": {},
+        "lost": 0,
+        "lost_by_step": {},
         "written": {"a": 2},
     }
 

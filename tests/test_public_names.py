@@ -25,7 +25,7 @@ WHAT = {
     "approx_quantile", "combine",
 }  # fmt: skip
 WATERMARKS = {"bounded", "ascending", "punctuated"}
-SOURCES = {"from_rows", "from_dataframe", "read_files", "read_rate", "read_socket"}
+SOURCES = {"from_rows", "from_dataframe", "read_files", "read_kafka", "read_rate", "read_socket"}
 PROGRAM = {"Stream", "Pipeline", "pipeline"}
 ERRORS = {"KafkaError", "MillstreamError", "PlanError", "RunError"}
 

@@ -189,6 +189,8 @@ def prepare_markers(connection: Connection, slices: int) -> None:
 
 def _open(place: Place) -> _Open:
     """Fences off who had the slice before; only then its marker says what is written."""
+    if place.number >= _FEWEST_MARKERS:  # how many tasks write a sink, nobody knows before
+        prepare_markers(place.connection, place.number + 1)
     producer = place.connection.producer({**_SETTINGS, "transactional.id": place.id})
     producer.init_transactions(_TRY)
     consumer = place.connection.consumer({"group.id": place.group, "enable.auto.commit": False})

@@ -31,7 +31,7 @@ def explained() -> Iterator[None]:
             raise _lost(lost["what"]) from error
         if found is None or found["code"] not in CODES:
             raise
-        kind = PlanError if found["code"].startswith("MS1") else RunError
+        kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
         raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error
 
 

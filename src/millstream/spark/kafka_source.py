@@ -128,10 +128,10 @@ class Positions:
             consumer.close()
 
     def _tell(self, number: int, ends: dict[tuple[str, int], int]) -> None:
-        self._told[number] = ends
         offsets = [TopicPartition(*place, end) for place, end in ends.items()]
         try:
             self._consumers[number].commit(offsets=offsets, asynchronous=False)
+            self._told[number] = ends
         except KafkaException as error:
             _log.warning("the group's positions were not told: %s", error)
 

@@ -80,7 +80,8 @@ class Stage:
     def _made(
         self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool
     ) -> Iterator[Envelope]:
-        given = list(envelopes)
+        # The order in which envelopes come out of a shuffle is not fixed; that of their origins is.
+        given = sorted(envelopes, key=lambda e: (e.kind, e.split or ""))
         mine = {spec.name for spec in self.specs}
         marks = sorted(
             (e for e in given if e.kind == "mark"), key=lambda e: (e.node, e.split or "")
@@ -114,7 +115,7 @@ class Stage:
         watermark = END_OF_TIME if ends else watermarks.advance(now)
         shelf.clocks[f"{spec.name}/marks"] = watermarks.to_json()
         shard = Shard(spec.grouping, Drawer(shelf, spec.name))
-        # The order in which parts come out of a shuffle is not fixed; that of their origins is.
+        # Of one origin, several windows may have come.
         arrivals.sort(key=lambda e: (e.split or "", e.start or 0, e.end or 0))
         output = shard.step([_arrival(e) for e in arrivals], watermark, now)
         yield from _put_out(spec, label, output)
