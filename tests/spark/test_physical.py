@@ -171,9 +171,14 @@ def test_a_watermark_is_made_of_the_sources_and_groupings_that_are_heard():
     ],
 )
 def test_a_clock_is_needed_where_a_trigger_or_an_idle_split_goes_by_it(trigger, idle, needs):
-    rows = source(watermark=ms.bounded("5s", idle=idle))
-    plan = plan_of(rows.window(ms.fixed("1m")).trigger(trigger).aggregate(n=ms.count()).collect())
-    assert plan.needs_clock is needs
+    def plan(rows):
+        counts = rows.window(ms.fixed("1m")).trigger(trigger).aggregate(n=ms.count())
+        return plan_of(counts.collect())
+
+    policy = ms.bounded("5s", idle=idle)
+    endless = ms.read_files("/data", "json", SCHEMA, "at", policy)
+    assert plan(endless).needs_clock is needs
+    assert not plan(source(watermark=policy)).needs_clock, "what ends needs no clock"
 
 
 def test_late_rows_are_kept_where_something_reads_them():

@@ -18,7 +18,7 @@ _numbers = count(1)
 
 def new_topic(servers: str, partitions: int = 1, **settings: str) -> str:
     """A topic that no other test has."""
-    name = f"topic-{next(_numbers)}"
+    name = f"topic-of-a-test-{next(_numbers)}"
     named = {key.replace("_", "."): value for key, value in settings.items()}
     create_topic(Connection(servers), name, partitions=partitions, settings=named)
     return name
