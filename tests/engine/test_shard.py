@@ -79,7 +79,7 @@ def _engines(monkeypatch):
     monkeypatch.setitem(engines.ENGINES, "combining", CombiningGroups)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     windows(("fixed", "sliding", "session", "global", "calendar")),
     triggers(),
