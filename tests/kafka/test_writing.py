@@ -41,6 +41,18 @@ def test_a_slice_that_is_written_again_is_left(place):
     ]  # fmt: skip
 
 
+def test_records_have_any_of_keys_headers_and_partitions(place):
+    some = [
+        Records(["a", "b"], partitions=[1, 0]),
+        Records(["c", "d"], keys=["k", "l"], partitions=[1, 1]),
+        Records(["e", "f"], headers=[[("n", "1")], [("n", "2")]]),
+    ]
+    assert write_once(place, 0, some)
+    assert values(place) == list("abcdef")
+    found = {r.value: r.partition for r in read(place.connection.servers, place.topic)}
+    assert [found[each] for each in "abcd"] == [1, 0, 1, 1]
+
+
 def test_one_who_dies_before_the_commit_leaves_nothing_that_readers_see(place):
     dead = writing._open(place)
     dead.producer.begin_transaction()

@@ -234,12 +234,12 @@ def _produce(
             _all_together(producer, topic, messages[start : start + _MOST_AT_ONCE], heard)
         return
     # The client takes many at once only where it chooses partitions, and without headers.
-    nothing = repeat(None, len(records))
+    many = len(records)
     for value, key, headers, partition in zip(
         records.values,
-        records.keys or nothing,
-        records.headers or nothing,
-        records.partitions or repeat(-1, len(records)),
+        records.keys or repeat(None, many),
+        records.headers or repeat(None, many),
+        records.partitions or repeat(-1, many),
         strict=True,
     ):
         while True:
