@@ -14,7 +14,7 @@ from millstream.engine.shard import BUCKETS
 from millstream.model.refinements import retracting
 from millstream.plan.details import Line, aligned, details
 from millstream.plan.names import kind_of
-from millstream.plan.nodes import EventTime, Grouping, Node, Sink, SplitSource
+from millstream.plan.nodes import EventTime, Grouping, KafkaSource, Node, Sink, SplitSource
 from millstream.plan.schema import quoted
 from millstream.spark.physical import Instance, Physical
 from millstream.spark.specs import spec_of
@@ -95,6 +95,10 @@ def _turns(plan: Physical, instances: Iterable[Instance]) -> Iterator[Row]:
 def _does(plan: Physical, instance: Instance) -> str:
     node = instance.node
     match instance.role:
+        case "raw":
+            return "records"
+        case "run" if isinstance(node, KafkaSource) and instance.input is not None:
+            return f"columns of their {node.format}"
         case "prepare":
             return "keys and inputs"
         case "scatter":

@@ -24,10 +24,11 @@ from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.watermarks import Bounded, Punctuated, WatermarkPolicy
 from millstream.plan.functions import function_name
-from millstream.plan.nodes import Function
+from millstream.plan.nodes import Function, KafkaSource
 from millstream.plan.records import record_text
 from millstream.plan.targets import Target
 from millstream.reference.functions import apply, failure, own_copy
+from millstream.spark.decoding import decoded
 from millstream.spark.sinks import Slice, Writer, writer_of
 from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
@@ -106,6 +107,34 @@ class Pick(Task):
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         made = [pl.col(column).alias(name) for name, column in self.columns.items()]
         self.give(rows.select(*made, TIME, SIGN), run)
+
+
+@dataclass
+class Decode(Task):
+    """Makes columns of the values of records; those of which it cannot are rejected."""
+
+    source: KafkaSource | None = None
+    schema: pa.Schema | None = None
+    rejected: list[Task] = field(default_factory=list)
+
+    def take(self, rows: pl.DataFrame, run: Run) -> None:
+        assert self.source is not None
+        columns, why = decoded(rows["value"].to_list(), self.source.format, self.schema)
+        made = columns.hstack(rows.select(*self.source.metadata, TIME, SIGN))
+        if why:
+            bad = sorted(why)
+            records = [record_text(self._told(r)) for r in rows[bad].iter_rows(named=True)]
+            lines = refused(self.step, [why[place] for place in bad], records)
+            run.reject(self.step, lines, self.rejected)
+            made = made[[place for place in range(made.height) if place not in why]]
+        self.give(made, run)
+
+    def _told(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Where a record is, and what it holds."""
+        assert self.source is not None
+        (topic, *_) = [record["topic"]] if "topic" in record else self.source.topics
+        told = {name: record[name] for name in ("partition", "offset", "timestamp")}
+        return {"topic": topic, **told, **{n: _shown(record[n]) for n in ("key", "value")}}
 
 
 @dataclass
@@ -544,6 +573,14 @@ class Run:
         for (split,), part in rows.partition_by(self.hop.split, as_dict=True).items():
             self.split = _name(split)
             yield part
+
+
+def _shown(told: bytes | None) -> str | bytes | None:
+    """Bytes as text, if they are some."""
+    try:
+        return None if told is None else told.decode()
+    except UnicodeDecodeError:
+        return told
 
 
 def _name(split: Any) -> str:

@@ -27,7 +27,7 @@ REFUSED = "__millstream_refused"
 
 _log = logging.getLogger(__name__)
 _EARLIEST, _LATEST = -2, -1  # how Spark writes them among offsets
-_CORRUPT = "__millstream_corrupt"
+_PLACE = ("value", "key", "partition", "offset", "timestamp")
 
 
 @dataclass(frozen=True)
@@ -214,21 +214,13 @@ def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
         why = F.when(F.col("value").isNotNull() & ~valid, F.lit("the value is no UTF-8"))
         fine = F.when(why.isNull(), text).alias("value")
         return frame.select(fine, *metadata, split, _refused(why))
-    columns = [f for f in source.schema if f.name not in source.metadata]
-    wanted = ", ".join([*map(str, columns), f"{_CORRUPT} STRING"])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parse = F.from_json if source.format == "json" else F.from_csv
-    parsed = "__millstream_parsed"
-    whole = frame.withColumn(parsed, parse(text, wanted, options))
-    bad = F.col(parsed).isNull() | F.col(f"{parsed}.{_CORRUPT}").isNotNull()
-    empty = F.when(F.col("value").isNull(), F.lit("the record has no value"))
-    why = F.when(bad, empty.otherwise(F.lit(f"the value is no {source.format} of the schema")))
-    fields = [F.col(f"{parsed}.`{_quoted(f.name)}`").alias(f.name) for f in columns]
-    return whole.select(*fields, *metadata, split, _refused(why))
+    return frame.select(*map(col, raw_columns(source)), split)
 
 
-def _quoted(name: str) -> str:
-    return name.replace("`", "``")
+def raw_columns(source: KafkaSource) -> tuple[str, ...]:
+    """What Python gets of each record, to decode its value and to say where a bad one is."""
+    told = [] if len(source.topics) == 1 else ["topic"]
+    return tuple(dict.fromkeys([*_PLACE, *told, *source.metadata]))
 
 
 def _refused(why: Column) -> Column:

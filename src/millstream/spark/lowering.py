@@ -44,6 +44,7 @@ from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
 from millstream.spark.hop import (
     Call,
+    Decode,
     Emit,
     Follow,
     Group,
@@ -58,11 +59,12 @@ from millstream.spark.hop import (
     Write,
 )
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
-from millstream.spark.kafka_source import REFUSED
+from millstream.spark.kafka_source import REFUSED, raw_columns
 from millstream.spark.physical import (
     Instance,
     Physical,
     column_of,
+    decodes,
     may_reject,
     needs_whole_rows,
 )
@@ -154,15 +156,16 @@ class _Lowering:
 
     def _source(self, source: Source) -> Wide:
         frame = self.read(source)
-        names = {name: f"__millstream_s{i}" for i, name in enumerate(source.schema.names)}
+        read = raw_columns(source) if decodes(source) else source.schema.names
+        names = {name: f"__millstream_s{i}" for i, name in enumerate(read)}
         columns = [col(name).alias(column) for name, column in names.items()]
         if isinstance(source, KafkaSource):
             columns += [col(SPLIT)] if self._has_splits(source) else []
         elif isinstance(source, SplitSource) and source.split is not None:
             columns.append(col(source.split).cast("string").alias(SPLIT))
-        (origin,) = [i for i in self.plan.of(0, source) if i.node is source]
+        (origin,) = [i for i in self.plan.of(0, source, 0) if i.node is source]
         flag = None
-        if may_reject(source):
+        if may_reject(source) and not decodes(source):
             flag = "__millstream_parsed"
             columns += [col(REFUSED), col(REFUSED).isNull().alias(flag)]
         wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
@@ -316,7 +319,7 @@ class _Lowering:
         rows = [c for c in instance.consumers if c.role != "rejected"]
         bad = [c for c in instance.consumers if c.role == "rejected"]
         task.then += [t for c in rows if c in tasks for t in tasks[c]]
-        if isinstance(task, Time | Call):
+        if isinstance(task, Decode | Time | Call):
             task.rejected += [t for c in bad if c in tasks for t in tasks[c]]
         if any(c.phase == instance.phase + 1 for c in rows):
             number = f"{instance.stage}_{instance.phase}_{group.index(instance)}"
@@ -350,6 +353,10 @@ class _Lowering:
         if instance.role in ("prepare", "panes", "late", "rejected"):
             return Task(name)
         match node:
+            case KafkaSource():
+                schema = arrow_of(self.types[instance])
+                values = [f for f in schema if f.name not in node.metadata]
+                return Decode(name, source=node, schema=pa.schema(values))
             case Function():
                 bare = replace(node, input=_nothing(node.schema))
                 return Call(name, node=bare, schema=arrow_of(self.types[instance]))
@@ -444,7 +451,7 @@ class _Lowering:
                 return StructType([*struct.fields, *struct_of(str(schema)).fields])
             case "rejected":
                 return struct_of(str(REJECTED))
-            case _ if isinstance(node, Function):
+            case _ if isinstance(node, KafkaSource | Function):
                 return struct_of(str(node.schema))
         assert instance.input is not None
         before = self.types[instance.input]

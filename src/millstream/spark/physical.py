@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from millstream.model.aggregates import Count
 from millstream.model.refinements import retracting
@@ -39,7 +39,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.schema import quoted
 
-Role = Literal["run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
+Role = Literal["raw", "run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
 
 
 @dataclass(eq=False)
@@ -47,7 +47,8 @@ class Instance:
     """A step in one place of the plan.
 
     ``role`` tells what it does there: a grouping's input is prepared and scattered before the
-    shuffle, its panes and late rows come after it. ``keeper`` is the instance of the step whose
+    shuffle, its panes and late rows come after it; records are read raw, and decoded in Python.
+    ``keeper`` is the instance of the step whose
     watermark policy its rows have passed, if they come straight from a source.
     """
 
@@ -89,7 +90,7 @@ class Physical:
 
     @property
     def sources(self) -> list[Source]:
-        return [i.node for i in self.instances if isinstance(i.node, Source)]
+        return [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
 
     def groupings(self, stage: int) -> list[Grouping]:
         """The groupings whose state is kept in that stage."""
@@ -150,7 +151,7 @@ def physical(sinks: Sequence[Node]) -> Physical:
             instances.append(instance)
             if instance.input is not None:
                 instance.input.consumers.append(instance)
-            if instance.role not in ("prepare", "scatter", "sink"):
+            if instance.role not in ("raw", "prepare", "scatter", "sink"):
                 side = instance.role if instance.role in ("late", "rejected") else "rows"
                 made.setdefault((node, side), []).append(instance)
         if isinstance(node, Union):
@@ -178,6 +179,10 @@ Made = dict[tuple[Node, str], list[Instance]]
 
 def _instances(node: Node, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
     match node:
+        case KafkaSource() if decodes(node):
+            raw = Instance(node, "raw", 0, 0, source=node)
+            yield raw
+            yield replace(raw, role="run", phase=1, input=raw, consumers=[])
         case Source():
             yield Instance(node, "run", 0, 0, source=node)
         case Union():
@@ -210,6 +215,11 @@ def _rejected(node: SideOutput, made: Made) -> Iterator[Instance]:
         if may_reject(each):
             for instance in made[each, "rows"]:
                 yield _after(instance, node, "rejected")
+
+
+def decodes(node: Node) -> TypeGuard[KafkaSource]:
+    """Whether the values of records are decoded, which Python does."""
+    return isinstance(node, KafkaSource) and node.format in ("json", "csv")
 
 
 def may_reject(node: Node) -> bool:

@@ -23,6 +23,9 @@ _NEEDED = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 
 _BECAUSE = {
     "spark.sql.streaming.stateStore.providerClass": "groupings keep their state in RocksDB",
@@ -77,6 +80,8 @@ def local_session(
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # The other way to write files, Spark's first choice, starts ten processes for each of them.
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.driver.extraJavaOptions": LOGGING,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

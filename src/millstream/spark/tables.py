@@ -76,6 +76,8 @@ def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.
     """The rows with the event time that a column says, and those that have none."""
     micros = micros_of(rows[column])
     told = rows.with_columns(micros.alias(TIME))
+    if not micros.null_count():
+        return told, refused(step, [], [])
     good, bad = told.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
     reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
