@@ -27,6 +27,13 @@ REFUSED = "__millstream_refused"
 
 _log = logging.getLogger(__name__)
 _EARLIEST, _LATEST = -2, -1  # how Spark writes them among offsets
+_LARGER = {
+    "kafka.max.partition.fetch.bytes": "16777216",
+    "kafka.max.poll.records": "20000",
+    "kafka.receive.buffer.bytes": "1048576",
+}
+"""The client would ask for a megabyte at a time, and wait for it each time."""
+
 _PLACE = ("value", "key", "partition", "offset", "timestamp")
 
 
@@ -167,6 +174,7 @@ def _options(topics: Topics, streaming: bool) -> dict[str, str]:
         "kafka.bootstrap.servers": topics.connection.servers,
         # What a transaction has not committed is not there.
         "kafka.isolation.level": "read_committed",
+        **_LARGER,
         **{f"kafka.{name}": value for name, value in source.options},
         "failOnDataLoss": str(source.on_data_loss == "fail").lower(),
         "includeHeaders": str("headers" in source.metadata).lower(),
