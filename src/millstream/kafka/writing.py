@@ -97,12 +97,12 @@ class _Open:
     """A producer that owns a slice, and the marker as it left it."""
 
     producer: Producer
-    consumer: Consumer
     marker: int
 
 
 # Opening takes long: a worker keeps them from batch to batch.
 _opened: dict[str, _Open] = {}
+_consumers: dict[tuple[str, str], Consumer] = {}
 _simple: dict[tuple[str, ...], Producer] = {}
 
 
@@ -111,7 +111,10 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
     patient_until = time.monotonic() + PATIENCE
     while True:
         try:
-            mine = _opened.get(place.id) or _open(place)
+            mine = _opened.get(place.id)
+            if mine is None or mine.marker != batch:
+                # Spark may give the slice to any worker: another one has had it since.
+                mine = _open(place)
             if is_written(place, batch, mine.marker):
                 return False
             _transact(place, mine, batch, records)
@@ -192,13 +195,23 @@ def _open(place: Place) -> _Open:
     if place.number >= _FEWEST_MARKERS:  # how many tasks write a sink, nobody knows before
         prepare_markers(place.connection, place.number + 1)
     producer = place.connection.producer({**_SETTINGS, "transactional.id": place.id})
+    # One that is not connected yet would look for its coordinator again after half a second.
+    producer.list_topics(place.topic, timeout=_TRY)
     producer.init_transactions(_TRY)
-    consumer = place.connection.consumer({"group.id": place.group, "enable.auto.commit": False})
-    (found,) = consumer.committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
+    (found,) = _consumer(place).committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
     if found.error is not None:
         raise KafkaException(found.error)
-    _opened[place.id] = _Open(producer, consumer, max(found.offset, 0))
+    _opened[place.id] = _Open(producer, max(found.offset, 0))
     return _opened[place.id]
+
+
+def _consumer(place: Place) -> Consumer:
+    """The one that reads and names the markers of all slices."""
+    known = (place.connection.servers, place.group)
+    if known not in _consumers:
+        settings = {"group.id": place.group, "enable.auto.commit": False}
+        _consumers[known] = place.connection.consumer(settings)
+    return _consumers[known]
 
 
 def _transact(place: Place, mine: _Open, batch: int, records: Sequence[Records]) -> None:
@@ -207,7 +220,7 @@ def _transact(place: Place, mine: _Open, batch: int, records: Sequence[Records])
     for each in records:
         _produce(producer, place.topic, each)
     marker = TopicPartition(MARKERS, place.number, batch + 1)
-    group = mine.consumer.consumer_group_metadata()
+    group = _consumer(place).consumer_group_metadata()
     producer.send_offsets_to_transaction([marker], group, _TRY)
     producer.commit_transaction(_TRY)
     mine.marker = batch + 1
@@ -219,7 +232,9 @@ def _forget(place: Place) -> None:
     if mine is not None:
         with suppress(KafkaException):
             mine.producer.purge()
-        mine.consumer.close()
+    consumer = _consumers.pop((place.connection.servers, place.group), None)
+    if consumer is not None:
+        consumer.close()
 
 
 def _produce(
