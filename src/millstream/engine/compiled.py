@@ -106,33 +106,35 @@ class Compiled:
     def combined(self, prepared: pl.DataFrame) -> pl.DataFrame:
         """Prepared batches as one: a row for each key and window again."""
         merged = [e for a in self.accumulators for e in a.merged()]
-        return self._grouped(prepared.lazy(), [pl.col("new").sum(), *merged])
+        return self.grouped(prepared, [pl.col("new").sum(), *merged])
 
     def folded(self, elements: pl.DataFrame, *more: pl.Expr) -> pl.DataFrame:
         """One row for each key and window: how many elements there are, and their accumulators."""
-        if self.by_window and elements["start"].n_unique() <= _FEW_WINDOWS:
-            # Keys alone are grouped faster than keys with windows, if there are many of them.
-            windows = elements.partition_by("start", maintain_order=True)
-        else:
-            windows = [elements]
-        return pl.concat(
-            [self._folded(window.lazy(), *more) for window in windows], how="vertical_relaxed"
-        )
-
-    def _folded(self, elements: pl.LazyFrame, *more: pl.Expr) -> pl.DataFrame:
-        single = elements.with_columns(e for a in self.accumulators for e in a.of_element())
+        single = [e for a in self.accumulators for e in a.of_element()]
         new = pl.len().cast(pl.Int64).alias("new")
         merged = [e for a in self.accumulators for e in a.merged()]
-        return self._grouped(single, [new, *more, *merged])
+        return self.grouped(elements, [new, *more, *merged], single)
 
-    def _grouped(self, table: pl.LazyFrame, aggregated: list[pl.Expr]) -> pl.DataFrame:
+    def grouped(
+        self, table: pl.DataFrame, aggregated: list[pl.Expr], before: Sequence[pl.Expr] = ()
+    ) -> pl.DataFrame:
         """The table by owner. The order of rows within a group counts, that of groups does not."""
         if not self.by_window:
-            return table.group_by(self.owner).agg(aggregated).collect()
+            rows = table.lazy().with_columns(before)
+            return rows.group_by(self.owner).agg(aggregated).collect()
         # A window's start says its end.
-        end = pl.col("end").first()
-        made = table.group_by(*self.keys, "start").agg(end, *aggregated).collect()
-        return made.select(*self.owner, pl.exclude(self.owner))
+        by, rest = [*self.keys, "start"], [pl.col("end").first()]
+        windows = [table]
+        if self.keys and table["start"].n_unique() <= _FEW_WINDOWS:
+            # Keys alone are grouped faster than keys with windows, if there are many of them.
+            windows = table.partition_by("start", maintain_order=True)
+            by, rest = list(self.keys), [pl.col("start", "end").first()]
+        made = [
+            window.lazy().with_columns(before).group_by(by).agg(*rest, *aggregated).collect()
+            for window in windows
+        ]
+        whole = pl.concat(made, how="vertical_relaxed")
+        return whole.select(*self.owner, pl.exclude(self.owner))
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""

@@ -64,28 +64,31 @@ class Firing:
     def _let_out(self, state: State, output: Output, order: int) -> State:
         assert state.panes is not None
         grouping = self.grouping
-        wanted = state.panes.filter(self._wanted()).with_columns(
+        live = state.panes.with_columns(shown=self._wanted())
+        wanted = live.filter("shown").with_columns(
             first=pl.col("index") == 0, timestamp=grouping.timestamp()
         )
         panes = grouping.results.of(wanted, state.elements)
         if grouping.windowing.refine is Refinement.RETRACTING:
+            # A pane that would say what the one before it said is not shown.
             panes, emitted = grouping.results.refined(panes, state.emitted)
             state = replace(state, emitted=emitted)
+            shown = panes.filter(pl.col("sign") > 0).select(*grouping.owner, shown=pl.lit(True))
+            live = live.drop("shown").join(
+                shown, on=grouping.owner, how="left", nulls_equal=True, maintain_order="left"
+            )
         output.panes.append(panes.with_columns(order=pl.lit(order)))
-        shown = panes.filter(pl.col("sign") > 0).select(*grouping.owner, shown=pl.lit(1))
-        return self._spent(state, shown)
+        return self._spent(replace(state, panes=live))
 
-    def _spent(self, state: State, shown: pl.DataFrame) -> State:
+    def _spent(self, state: State) -> State:
         """What was new is not new any more; panes that were shown count."""
         assert state.panes is not None
         grouping, acts = self.grouping, pl.col("acts")
-        panes = state.panes.join(
-            shown, on=grouping.owner, how="left", nulls_equal=True, maintain_order="left"
-        ).with_columns(
+        panes = state.panes.with_columns(
             pl.when(acts).then(0).otherwise("new").alias("new"),
             pl.when(acts).then(None).otherwise("arrived").alias("arrived"),
             pl.when(acts).then(None).otherwise("stamp").alias("stamp"),
-            (pl.col("index") + pl.col("shown").fill_null(0)).alias("index"),
+            pl.col("index") + pl.col("shown").fill_null(False).cast(pl.Int64),
         )
         elements = state.elements
         if grouping.windowing.refine is Refinement.DISCARDING:

@@ -33,12 +33,16 @@ class Intake:
         live = None if state.panes is None else state.panes.filter(~pl.col("closed"))
         table = concatenated(live, self._partial_panes(accepted))
         assert table is not None
+        elements = self._with_kept(state.elements, accepted)
+        if not kind.merging:
+            panes = concatenated(closed, self._joined(state, table))
+            return replace(state, panes=panes, elements=elements)
         table = with_unions(kind, table, self.grouping.keys)
         homes = table.select(*self.grouping.owner, "union_start", "union_end").unique()
         return replace(
             state,
             panes=concatenated(closed, self._merged(state, table)),
-            elements=self._kept_elements(state, accepted, homes),
+            elements=self._moved(elements, homes),
             emitted=self._moved(state.emitted, homes),
         )
 
@@ -108,6 +112,25 @@ class Intake:
             accepted, pl.col("arrived").min(), self.grouping.stamped(ahead).alias("stamp")
         )
 
+    def _joined(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
+        """One pane for each window: the old one if there was one, which comes first, and the new.
+
+        Windows that cannot merge are known by what they are: nothing has to be looked for.
+        """
+        grouping = self.grouping
+        panes = grouping.grouped(
+            table,
+            [
+                pl.col("new", "joined").sum(),
+                pl.col("arrived").min(),
+                grouping.stamped(pl.col("stamp")),
+                pl.col("index", "closed", "old").first(),
+                *(pl.col(c.name).first() for c in grouping.trigger_columns),
+                *(e for a in grouping.accumulators for e in a.merged()),
+            ],
+        )
+        return self._with_elements_counted(state, panes)
+
     def _merged(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
         """One pane for each union: the old ones that it was made of, and what is new."""
         grouping, old = self.grouping, pl.col("old")
@@ -127,35 +150,37 @@ class Intake:
         )
         panes = panes.rename({"union_start": "start", "union_end": "end"})
         panes = self._with_trigger_state(state, panes)
-        return panes.with_columns(old=pl.lit(True)).drop("same")
+        return self._with_elements_counted(state, panes.drop("same"))
 
     def _with_trigger_state(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
-        grouping, moment = self.grouping, self.grouping.moment(state)
-        env = grouping.env
-        if moment.merging:
-            grew = pl.col("old") & ~pl.col("same")
-            merged = grouping.trigger.after_merge(env, moment)
-            env = {n: pl.when(grew).then(merged[n]).otherwise(env[n]) for n in env}
-        panes = panes.with_columns(
+        grouping, moment, env = self.grouping, self.grouping.moment(state), self.grouping.env
+        grew = pl.col("old") & ~pl.col("same")
+        merged = grouping.trigger.after_merge(env, moment)
+        env = {n: pl.when(grew).then(merged[n]).otherwise(env[n]) for n in env}
+        return panes.with_columns(
             pl.when("old").then(env[c.name]).otherwise(pl.lit(c.fresh, c.dtype)).alias(c.name)
             for c in grouping.trigger_columns
         )
-        joined = pl.col("joined")
-        return panes.with_columns(**grouping.trigger.on_elements(grouping.env, joined, moment))
 
-    def _kept_elements(
-        self, state: State, accepted: pl.DataFrame, homes: pl.DataFrame
+    def _with_elements_counted(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
+        """The trigger of each pane hears how many elements have joined it."""
+        grouping, joined = self.grouping, pl.col("joined")
+        told = grouping.trigger.on_elements(grouping.env, joined, grouping.moment(state))
+        return panes.with_columns(**told, old=pl.lit(True))
+
+    def _with_kept(
+        self, elements: pl.DataFrame | None, accepted: pl.DataFrame
     ) -> pl.DataFrame | None:
         results = self.grouping.results
         if not results.keeps_elements:
             return None
         mine = accepted.select(*self.grouping.owner, "time", "sign", *results.element_columns)
-        return self._moved(concatenated(state.elements, mine), homes)
+        return concatenated(elements, mine)
 
     def _moved(self, table: pl.DataFrame | None, homes: pl.DataFrame) -> pl.DataFrame | None:
         """The table with each window replaced by the union that it became part of."""
-        if table is None or not self.grouping.windowing.where.merging:
-            return table
+        if table is None:
+            return None
         moved = table.join(
             homes, on=self.grouping.owner, how="left", nulls_equal=True, maintain_order="left"
         )
