@@ -20,6 +20,7 @@ from millstream.plan.finishing import Moment as FireMoment
 from millstream.plan.finishing import fires, uses_clock
 
 _FEW_WINDOWS = 8
+_MANY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ class Compiled:
         # A window's start says its end.
         by, rest = [*self.keys, "start"], [pl.col("end").first()]
         windows = [table]
-        if self.keys and table["start"].n_unique() <= _FEW_WINDOWS:
+        many = self.keys and table.height > _MANY_ROWS
+        if many and table["start"].n_unique() <= _FEW_WINDOWS:
             # Keys alone are grouped faster than keys with windows, if there are many of them.
             windows = table.partition_by("start", maintain_order=True)
             by, rest = list(self.keys), [pl.col("start", "end").first()]
