@@ -2,9 +2,13 @@
 
 What workers need is imported here once, before they are forked, and not in each of them. Importing
 starts no threads, which a fork would lose: Polars and Arrow make theirs when they first compute.
+A worker collects garbage after each task, and would look through all of that each time, for longer
+than many a task takes; so what is there before the fork is never looked at again.
 """
 
 from __future__ import annotations
+
+import gc
 
 import pyspark.sql.streaming.stateful_processor_api_client  # noqa: F401
 from pyspark.daemon import manager
@@ -13,4 +17,6 @@ import millstream.spark.hop
 import millstream.spark.stage  # noqa: F401
 
 if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()
     manager()

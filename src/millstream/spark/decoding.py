@@ -8,9 +8,11 @@ where. (Polars' own JSON reader makes 1 of 1.7, and null of a number that is too
 from __future__ import annotations
 
 import csv
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypedDict
@@ -18,14 +20,20 @@ from typing import Annotated, Any, Literal, TypedDict
 import msgspec
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from millstream.model.instants import FIRST, LAST
 from millstream.plan.positions import RecordFormat
 from millstream.spark.tables import from_arrow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNREADABLE = (msgspec.MsgspecError, csv.Error, ValueError)
+_INSTANT = pa.timestamp("us", "UTC")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:.]+(Z|[+-][\d:]+)?)?", re.ASCII)
+_UNREADABLE = (msgspec.MsgspecError, csv.Error, ValueError, RecursionError)
 _UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
 _NOT_FINITE = Literal["NaN", "Infinity", "-Infinity"]
+_BEYOND_FLOAT = 2.0**128 - 2.0**103
+"""From here on, a number is nearer to infinity than to the largest FLOAT."""
 
 Reasons = dict[int, str]
 """Why values are refused, by their places."""
@@ -39,7 +47,7 @@ def decoded(
     refused: Reasons = {}
     try:
         found = [read(value) for value in values]  # type: ignore[arg-type]
-    except (*_UNREADABLE, TypeError):
+    except (*_UNREADABLE, TypeError, AttributeError):  # the last two: there is no value
         found = list(_one_by_one(values, read, refused, format))
     columns = [
         _column(list(map(attrgetter(f"f{i}"), found)), field, refused)
@@ -92,11 +100,12 @@ def _reader(format: RecordFormat, schema: pa.Schema) -> Callable[[bytes], Any]:
         given = lines[0] if lines else []
         if len(lines) > 1 or len(given) != len(texts):
             raise ValueError(f"{len(texts)} fields are wanted, not {len(given)}")
-        # Nothing between two commas is nothing, but for a text it is an empty one.
+        # Nothing between two commas is nothing, but for a text it is an empty one; msgspec says
+        # the same of "null", though not where the type is one of several, as of timestamps.
         told = {
             name: each
             for name, each, text in zip(names.values(), given, texts, strict=True)
-            if each or text
+            if text or each.lower() not in ("", "null")
         }
         return msgspec.convert(told, record, strict=False)
 
@@ -122,9 +131,10 @@ def _python(kind: pa.DataType) -> Any:
         pair: Any = (_python(kind.key_type), _python(kind.item_type) | None)
         return dict.__class_getitem__(pair)
     if is_.is_struct(kind):
-        return TypedDict(  # type: ignore[operator]
-            "Inner", {field.name: _python(field.type) | None for field in kind}, total=False
-        )
+        inner = {field.name: _python(field.type) | None for field in kind}
+        # msgspec finds a name beyond ASCII only if that very text has been in UTF-8 before.
+        msgspec.json.encode(list(inner))
+        return TypedDict("Inner", inner, total=False)  # type: ignore[operator]
     simple: dict[pa.DataType, Any] = {
         pa.string(): str,
         pa.bool_(): bool,
@@ -159,27 +169,42 @@ def _column(values: list[Any], field: pa.Field, refused: Reasons) -> pa.Array:
 
 
 def _instants(values: list[Any]) -> pa.Array | None:
-    """Instants of texts in RFC 3339, all at once; None if some are something else."""
+    """Instants of texts in RFC 3339, all at once; None if some are something else.
+
+    Arrow takes no text that ``_instant`` refuses: what becomes of one is no matter of the others.
+    """
     try:
         texts = pa.array(values, pa.string())
     except pa.ArrowException:
         return None  # there are numbers
-    given = pl.Series(texts)
-    found = given.str.to_datetime("%+", time_unit="us", strict=False)
-    if found.null_count() > given.null_count():
+    found = _parsed(texts)
+    if found is None:
         return None
-    return found.dt.replace_time_zone("UTC").to_arrow() if _naive(found) else found.to_arrow()
+    ends = pc.min_max(found.cast(pa.int64())).as_py().values()
+    return found if all(end is None or FIRST <= end <= LAST for end in ends) else None
 
 
-def _naive(found: pl.Series) -> bool:
-    return isinstance(found.dtype, pl.Datetime) and found.dtype.time_zone is None
+def _parsed(texts: pa.Array) -> pa.Array | None:
+    try:
+        return texts.cast(_INSTANT)
+    except pa.ArrowException:
+        pass  # there may be nanoseconds
+    try:
+        finer = texts.cast(pa.timestamp("ns", "UTC"))
+    except pa.ArrowException:
+        return None
+    return pc.floor_temporal(finer, unit="microsecond").cast(_INSTANT)
 
 
 def _finisher(kind: pa.DataType) -> Callable[[Any], Any] | None:
     """What is left to do for Arrow to take a value of that kind; None if that is nothing."""
     is_ = pa.types
+    if is_.is_float32(kind):
+        return _single
     if is_.is_floating(kind):
         return lambda value: float(value) if isinstance(value, str) else value
+    if is_.is_decimal(kind):
+        return _exactly(kind.precision, kind.scale)
     if is_.is_timestamp(kind):
         return _instant if kind.tz else _local
     if is_.is_list(kind):
@@ -222,6 +247,31 @@ def _fields(finishers: dict[str, Finisher]) -> Finisher:
     return fields
 
 
+def _single(value: float | str | None) -> float | None:
+    """A FLOAT, refused if it would be infinite and is not said to be."""
+    told = float(value) if isinstance(value, str) else value
+    if told is not None and _BEYOND_FLOAT <= abs(told) < math.inf:
+        raise ValueError(f"{told} does not fit")
+    return told
+
+
+def _exactly(precision: int, scale: int) -> Finisher:
+    """Decimals with that many digits, refused if that takes any away.
+
+    Arrow is not to be asked: it makes 0 of 1e-77, and crashes at 1e-9999999.
+    """
+    rules = Context(precision, traps=[Inexact, InvalidOperation])
+    step = Decimal(1).scaleb(-scale)
+
+    def exact(value: Decimal | None) -> Decimal | None:
+        try:
+            return None if value is None else value.quantize(step, context=rules)
+        except ArithmeticError:
+            raise ValueError(f"{value} does not fit") from None
+
+    return exact
+
+
 def _instant(value: str | float | None) -> datetime | None:
     """An instant: text in ISO 8601, in UTC if it says no zone, or seconds since 1970.
 
@@ -232,14 +282,24 @@ datetime.datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=datetime.timezone.utc))
     if value is None:
         return None
     if isinstance(value, str):
-        told = datetime.fromisoformat(value)
-        return told.replace(tzinfo=UTC) if told.tzinfo is None else told
+        told = _told(value)
+        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
     return _EPOCH + timedelta(seconds=value)
 
 
 def _local(value: str | None) -> datetime | None:
     """A date and a time of day, wherever."""
-    told = None if value is None else datetime.fromisoformat(value)
+    told = None if value is None else _told(value)
     if told is not None and told.tzinfo is not None:
         raise ValueError(f"{value!r} has a zone")
     return told
+
+
+def _told(text: str) -> datetime:
+    """What a text in ISO 8601 says, with all its hyphens.
+
+    Python takes any sign between day and hour: for 1712123112345, it would be 1712-12-31 23:45.
+    """
+    if _ISO.fullmatch(text) is None:
+        raise ValueError(f"{text!r} is no time in ISO 8601")
+    return datetime.fromisoformat(text)
