@@ -195,8 +195,10 @@ def _open(place: Place) -> _Open:
     if place.number >= _FEWEST_MARKERS:  # how many tasks write a sink, nobody knows before
         prepare_markers(place.connection, place.number + 1)
     producer = place.connection.producer({**_SETTINGS, "transactional.id": place.id})
-    # One that is not connected yet would look for its coordinator again after half a second.
-    producer.list_topics(place.topic, timeout=_TRY)
+    # One that is not connected looks for its coordinator again only after half a second. The first
+    # answer is that of an address, the second that of the broker which the client now knows there.
+    for _ in range(2):
+        producer.list_topics(place.topic, timeout=_TRY)
     producer.init_transactions(_TRY)
     (found,) = _consumer(place).committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
     if found.error is not None:
