@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.answers import check
@@ -20,6 +21,8 @@ from benchmarks.sizes import Sizes
 from benchmarks.spec import Engine, Spec
 
 WINDOW_SECONDS = 10
+FAR_BEHIND = 3
+"""How many times as long as the fastest a contender may take before it takes no more batches."""
 Seconds = dict[Engine, list[float]]
 
 
@@ -62,14 +65,26 @@ class Bench:
             yield made[engine]
 
     def in_turns(self, contenders: Mapping[Engine, Contender], batches: list[Batch]) -> Seconds:
-        """Gives each batch to each contender; what each took, the first with the start."""
+        """Gives each batch to each contender; what each took, the first with the start.
+
+        One that is far behind after two batches that count decides nothing, and takes no more.
+        """
         seconds: Seconds = {engine: [] for engine in contenders}
         engines = list(contenders)
         for number, batch in enumerate(batches):
             at = number % len(engines)
             for engine in engines[at:] + engines[:at]:
-                seconds[engine].append(self.fed(contenders[engine], batch))
+                if self._far_behind(engine, seconds):
+                    self.display.step(f"{contenders[engine].title}: far behind")
+                else:
+                    seconds[engine].append(self.fed(contenders[engine], batch))
         return seconds
+
+    def _far_behind(self, engine: Engine, seconds: Seconds) -> bool:
+        counted = {e: all[self.sizes.warm_up :] for e, all in seconds.items()}
+        mine = counted[engine]
+        least = min((median(each) for each in counted.values() if each), default=0.0)
+        return len(mine) >= 2 and min(mine) > FAR_BEHIND * least
 
     def fed(self, contender: Contender, batch: Batch) -> float:
         """Gives a contender a batch; how long it took."""
