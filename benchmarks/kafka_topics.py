@@ -76,21 +76,34 @@ def sent_at_rate(spec: Spec, sizes: Sizes) -> dict[int, list[int]]:
     return taken
 
 
+_PANE = pl.Struct(
+    {"key": pl.Int64, "n": pl.Int64, "s": pl.Int64, "window": pl.Struct({"start": pl.String})}
+)
+
+
 def received(spec: Spec) -> pl.DataFrame:
     """What a contender has written."""
     _, topic = spec.topics
-    rows = [row for _, row in records(spec.servers, topic)]
-    keys = ("key", "n", "s")
-    return pl.DataFrame(
-        {
-            "start": pl.Series([row["window"]["start"] for row in rows], dtype=pl.String),
-            **{name: pl.Series([row[name] for row in rows], dtype=pl.Int64) for name in keys},
-        }
-    ).with_columns(pl.col("start").str.to_datetime(time_zone="UTC").dt.epoch("s"))
+    panes = [
+        pl.Series([message.value() for message in some], dtype=pl.Binary)
+        .cast(pl.String)
+        .str.json_decode(_PANE)
+        .struct.unnest()
+        for some in _messages(spec.servers, topic)
+    ]
+    start = pl.col("window").struct.field("start").str.to_datetime(time_zone="UTC").dt.epoch("s")
+    none = pl.DataFrame(schema=_PANE.to_schema())
+    return pl.concat([none, *panes]).select(start.alias("start"), "key", "n", "s")
 
 
 def records(servers: str, topic: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """All records of a topic: when the broker took each, in milliseconds, and what it holds."""
+    for some in _messages(servers, topic):
+        for message in some:
+            yield message.timestamp()[1], json.loads(message.value() or b"null")
+
+
+def _messages(servers: str, topic: str) -> Iterator[list[Message]]:
     connection = Connection(servers)
     settings = {"group.id": "bench", "isolation.level": "read_committed"}
     consumer = connection.consumer({**settings, "enable.partition.eof": True})
@@ -98,9 +111,7 @@ def records(servers: str, topic: str) -> Iterator[tuple[int, dict[str, Any]]]:
     consumer.assign([TopicPartition(topic, each.partition, 0) for each in places])
     ended = 0
     while ended < len(places):
-        for message in consumer.consume(10_000, 1.0):
-            if message.error():
-                ended += 1  # of a partition
-                continue
-            yield message.timestamp()[1], json.loads(message.value() or b"null")
+        found = consumer.consume(50_000, 1.0)
+        ended += sum(1 for message in found if message.error())  # each is the end of a partition
+        yield [message for message in found if not message.error()]
     consumer.close()

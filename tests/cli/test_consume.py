@@ -175,6 +175,14 @@ def test_it_follows_until_ctrl_c(run, produce, start, own_ten):
     assert (process.returncode, out, error) == (130, b"", b"consumed 2 records\n")
 
 
+def test_a_partition_that_is_added_under_way_is_read(run, produce, start, own_ten):
+    process = start("consume", own_ten, "--from", "-1")
+    assert {process.stdout.readline() for _ in range(2)} == {b"4\n", b"9\n"}
+    run("topics", "add-partitions", own_ten, "--total", "3")
+    produce(own_ten, "-p", "2", input="in the third\n")
+    assert process.stdout.readline() == b"in the third\n"
+
+
 def test_a_reader_that_has_enough_is_no_error(run, produce, start, new_topic):
     topic = new_topic()
     produce(topic, input="x" * 100 + "\n" * 20_000)

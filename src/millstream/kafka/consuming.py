@@ -18,7 +18,7 @@ from millstream.model.errors import KafkaError, PlanError
 
 _BATCH = 1000
 _TICK = 0.2  # seconds
-_LOOK_EVERY = 2.0  # seconds without records: a consumer does not tell that its topic was deleted
+_LOOK_EVERY = 2.0  # seconds: a consumer does not tell that its topic was deleted, or has grown
 _GONE = {Failure.UNKNOWN_TOPIC_OR_PART, Failure._UNKNOWN_TOPIC, Failure._UNKNOWN_PARTITION}
 
 
@@ -37,7 +37,7 @@ def consume(
     """Batches of records, in each partition in its order.
 
     It ends after ``count`` records, or without ``follow`` at the end that the partitions had when
-    it began, or soon after ``until`` is true.
+    it began, or soon after ``until`` is true. Where it follows, partitions that are added are read.
     With a group it goes on where the group is, and ``start`` counts only where the group has not
     been; a batch is committed once the next one is asked for.
     With ``committed``, records of open and aborted transactions are left out.
@@ -67,15 +67,19 @@ def consume(
         else:
             consumer.subscribe([topic])
         reading = _Reading(consumer, group is not None, ends)
-        looked = time.monotonic()
+        looked, known = time.monotonic(), len(places)
+        grows = follow and group is None and not partitions
         while not (reading.over or count == 0 or until()):
             batch = reading.batch(_BATCH if count is None else min(_BATCH, count))
             if batch:
                 yield batch
                 count = None if count is None else count - len(batch)
-            elif time.monotonic() - looked > _LOOK_EVERY:
-                looked = time.monotonic()
-                _check_there(connection, topic)
+            if time.monotonic() - looked > _LOOK_EVERY:
+                looked, there = time.monotonic(), _partitions_now(connection, topic)
+                if grows and there is not None and there > known:
+                    added = [TopicPartition(topic, number, 0) for number in range(known, there)]
+                    consumer.incremental_assign(added)
+                    known = there
             reading.done()
     finally:
         consumer.close()
@@ -152,13 +156,14 @@ class _Reading:
             raise refused(failure, f"read topic {topic!r}")
 
 
-def _check_there(connection: Connection, topic: str) -> None:
+def _partitions_now(connection: Connection, topic: str) -> int | None:
     try:
         topics = connection.admin.list_topics(timeout=_LOOK_EVERY).topics
     except KafkaException:
-        return  # no broker answers just now, and the consumer waits for one too
+        return None  # no broker answers just now, and the consumer waits for one too
     if topic not in topics:
         raise _gone(topic)
+    return len(topics[topic].partitions)
 
 
 def _gone(topic: str) -> KafkaError:
