@@ -42,19 +42,24 @@ class Throughput:
     """Stores of Spark that another measurement has shown to be far behind, for time's sake."""
 
     def steps(self, sizes: Sizes, engines: int) -> int:
-        return (engines - (len(self.without) if engines > 2 else 0)) * sizes.batches
+        some = engines - (len(self.without) if engines > 2 else 0)
+        return some * (self._warm_up(sizes) + sizes.steady)
+
+    def _warm_up(self, sizes: Sizes) -> int:
+        return sizes.warm_up if self.many_keys else sizes.long_warm_up
 
     def run(self, bench: Bench) -> list[Result]:
-        sizes = bench.sizes
+        sizes, warm_up = bench.sizes, self._warm_up(bench.sizes)
         keys = sizes.many_keys if self.many_keys else sizes.few_keys
-        batches = inputs.windowed(bench.cache, keys, sizes.rows, sizes.batches)
+        batches = inputs.windowed(bench.cache, keys, sizes.rows, warm_up + sizes.steady)
         asked = len(bench.engines) == 2  # for one of Spark's stores, whichever it is
         engines = [e for e in bench.engines if asked or e not in self.without]
         with bench.contenders(*engines, updates=self.updates) as contenders:
             seconds = bench.in_turns(contenders, batches)
             rows = {engine: bench.checked(each) for engine, each in contenders.items()}
-            spent = {engine: phases(each, sizes.warm_up) for engine, each in contenders.items()}
-        typical = {engine: median(all[sizes.warm_up :]) for engine, all in seconds.items()}
+            spent = {engine: phases(each, warm_up) for engine, each in contenders.items()}
+        # One that dropped out, far behind, may have come no further than this.
+        typical = {e: median(all[warm_up:] or all[-2:]) for e, all in seconds.items()}
         what = "an update in every batch" if self.updates else "final panes"
         return [
             Result(
@@ -126,8 +131,8 @@ class NoData:
                 bench.in_turns({engine: each}, batches)
                 if engine == "millstream":
                     bench.display.say(f"{each.title}: batches without data")
-                    each.idle(sizes.batches)
-                    bench.display.step(f"{each.title}: {sizes.batches} batches without data")
+                    each.idle(sizes.idles)
+                    bench.display.step(f"{each.title}: {sizes.idles} batches without data")
                 empty = [p for p in each.progress if not p["numInputRows"]]
                 seconds[engine] = [seconds_of(p) for p in empty[-sizes.steady :]]
                 bench.checked(each)

@@ -21,6 +21,10 @@ class Sizes:
     """Keys in a batch that comes while many are live."""
     warm_up: int = 2
     """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
+    long_warm_up: int = 6
+    """The same where batches are short, so that the JVM takes more of them to compile its code."""
+    idles: int = 25
+    """Batches without data, of which the last ones count."""
     steady: int = 5
     """Batches that count."""
     touches: int = 9
@@ -30,8 +34,8 @@ class Sizes:
 
     rate: int = 5_000
     """Records a second, where latency is measured."""
-    rate_seconds: int = 40
-    rate_warm_up: int = 15
+    rate_seconds: int = 60
+    rate_warm_up: int = 30
     """Seconds of these that do not count."""
 
     @property
@@ -54,6 +58,8 @@ QUICK = Sizes(
     fewer_live_keys=10_000,
     touched=1_000,
     warm_up=1,
+    long_warm_up=1,
+    idles=3,
     steady=1,
     touches=2,
     rounds=1,
