@@ -92,7 +92,7 @@ OVER_TOTALS = {
 }
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     windows(("fixed", "sliding", "session")),
     safe_triggers(),
@@ -130,7 +130,7 @@ def _as_rows(step):
     return Elements({"key": k, "value": v, "at": float(t)} for k, v, t in step.items)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(windows(), triggers(), refinements(), steps(8))
 def test_shards_of_the_keys_give_together_what_all_keys_give(window, trigger, refine, script):
     program = {
@@ -154,6 +154,7 @@ def _only(step, key):
     return Elements(element for element in step.items if element[0] == key)
 
 
+@settings(max_examples=100)
 @given(windows(), triggers(), steps(8, NUMBERS["floats"]), st.randoms(use_true_random=False))
 def test_the_order_within_a_batch_does_not_matter(window, trigger, script, shuffler):
     program = {

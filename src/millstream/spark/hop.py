@@ -386,6 +386,8 @@ class Hop:
     ends: list[str] = field(default_factory=list)
     """Watermarks that have reached the end of time when the partition ends."""
     source: str | None = None
+    topics: tuple[str, ...] | None = None
+    """If a partition of Spark is one of Kafka: the topics, or none if there is but a pattern."""
     by_split: bool = False
     run: str = ""
     batch: int | None = None
@@ -460,6 +462,7 @@ class Run:
         if not self.hop.ports and not self.hop.follows and not self.hop.refused:
             return  # there are but envelopes
         rows = from_arrow(batch)
+        self._find_place(rows)
         self._follow(rows)
         for step, column in self.hop.untimed.items():
             self.count(step, "rejected", rows[column].null_count())
@@ -473,6 +476,21 @@ class Run:
                 if mine.height:
                     for task in tasks:
                         task.take(mine, self)
+
+    def _find_place(self, rows: pl.DataFrame) -> None:
+        """Takes the number of Kafka's partition instead of Spark's.
+
+        Spark may read partitions in another order when a batch is done again; and what is in a
+        slice must stay in it, or what was written before would be left out, and other rows doubled.
+        """
+        topics, split = self.hop.topics, self.hop.split
+        if topics is None or split is None or not rows.height:
+            return
+        first = next((s for s in rows[split] if s is not None), None)
+        if first is not None and topics:
+            topic, _, partition = str(first).rpartition("-")
+            place = topics.index(topic) if topic else 0
+            self._number = int(partition) * len(topics) + place
 
     def end(self) -> None:
         """The partition is over."""

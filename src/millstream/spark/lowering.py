@@ -175,9 +175,9 @@ class _Lowering:
         return wide
 
     def _has_splits(self, source: Source | None) -> bool:
-        """Whether rows tell the split that they are of; for nothing, if nobody follows splits."""
+        """Whether rows tell the split that they are of."""
         if isinstance(source, KafkaSource):
-            return any(i.source is source for i in self.plan.followed)
+            return True
         return isinstance(source, SplitSource) and source.split is not None
 
     def _segment(
@@ -204,6 +204,7 @@ class _Lowering:
             if phase == turns:
                 return wide.frame, hop
             later = any(i in self.plan.followed and i.phase > phase for i in mine)
+            later = later or isinstance(source, KafkaSource)  # it says what slice rows are of
             wide = self._handed_on(wide, group, hop, split and later)
         raise AssertionError("a stage ends in Python")
 
@@ -296,6 +297,9 @@ class _Lowering:
             split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first else None,
+            topics=source.topics
+            if isinstance(source, KafkaSource) and not source.bounded
+            else None,
             by_split=any(isinstance(t, Time) and t.mark for t in made),
             run=self.run,
         )

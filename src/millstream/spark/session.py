@@ -27,6 +27,8 @@ _CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 
+_QUICKLY = "-XX:TieredStopAtLevel=1"
+
 _BECAUSE = {
     "spark.sql.streaming.stateStore.providerClass": "groupings keep their state in RocksDB",
     "spark.sql.session.timeZone": "a timestamp without a zone is in UTC",
@@ -67,11 +69,15 @@ def _check_connector(spark: SparkSession) -> None:
 
 
 def local_session(
-    name: str = "millstream", partitions: int | None = None, kafka: bool = False
+    name: str = "millstream",
+    partitions: int | None = None,
+    kafka: bool = False,
+    short: bool = False,
 ) -> SparkSession:
     """A session on this machine, bound to loopback, that uses the cores this process may use.
 
-    With ``kafka`` it can read topics, and else only if what that needs is there already.
+    With ``kafka`` it can read topics, and else only if what that needs is there already. If all
+    that it runs is ``short``, Java compiles quickly instead of thoroughly.
     """
     _point_to_java_and_python()
     partitions = partitions or len(os.sched_getaffinity(0))
@@ -82,7 +88,7 @@ def local_session(
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # The other way to write files, Spark's first choice, starts ten processes for each of them.
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
-        "spark.driver.extraJavaOptions": LOGGING,
+        "spark.driver.extraJavaOptions": f"{LOGGING} {_QUICKLY}" if short else LOGGING,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -116,6 +116,6 @@ class SparkGroups(ColumnarGroups):
 @cache
 def replay_session() -> SparkSession:
     """The session that all replays of this process share."""
-    session = local_session("millstream-replay", partitions=2)
+    session = local_session("millstream-replay", partitions=2, short=True)
     session.sparkContext.setLogLevel("ERROR")
     return session
