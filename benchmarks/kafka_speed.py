@@ -170,17 +170,21 @@ class Latency:
 def latencies(
     sent: dict[int, list[int]], panes: Iterable[tuple[int, dict[str, Any]]], warm_up: int
 ) -> list[int]:
-    """How long each record took, in milliseconds; the first ones do not count."""
+    """How long each record took, in milliseconds; the first ones do not count.
+
+    Nor do those of the last two seconds: once nothing more comes, readers of Spark wait for it.
+    """
     told: dict[int, list[tuple[int, int]]] = {key: [] for key in sent}
     for at, pane in panes:
         if pane["key"] in told:
             told[pane["key"]].append((at, pane["n"]))
-    began = sorted(at for times in sent.values() for at in times)[warm_up]
+    taken = sorted(at for times in sent.values() for at in times)
+    began, ended = taken[warm_up], taken[-1] - 2000
     found = []
     for key, times in sent.items():
         covered = 0
         for at, n in sorted(told[key]):
-            found += [at - time for time in times[covered:n] if time >= began]
+            found += [at - time for time in times[covered:n] if began <= time <= ended]
             covered = max(covered, n)
         if covered != len(times):
             raise WrongAnswerError(f"key {key}: {covered:,} records counted of {len(times):,}")

@@ -9,7 +9,7 @@ import io
 
 import polars as pl
 
-VERSION = 2
+VERSION = 3
 
 
 def packed(table: pl.DataFrame) -> bytes:

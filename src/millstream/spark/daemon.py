@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import gc
 
-import pyspark.sql.streaming.stateful_processor_api_client  # noqa: F401
+# Spark's workers import these late, each for itself: pandas alone is most of what they hold.
+import pandas  # type: ignore[import-untyped] # noqa: F401
+import pyarrow.pandas_compat  # noqa: F401
+import pyspark.sql.streaming.proto.StateMessage_pb2
+import pyspark.sql.streaming.stateful_processor_api_client
+import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import millstream.spark.hop
-import millstream.spark.stage  # noqa: F401
+import millstream.spark.stage
+import millstream.spark.step  # noqa: F401
 
 if __name__ == "__main__":
     gc.collect()

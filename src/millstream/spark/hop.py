@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext, cloudpickle
 
 from millstream.engine.blobs import packed, unpacked
@@ -386,8 +387,8 @@ class Hop:
     ends: list[str] = field(default_factory=list)
     """Watermarks that have reached the end of time when the partition ends."""
     source: str | None = None
-    topics: tuple[str, ...] | None = None
-    """If a partition of Spark is one of Kafka: the topics, or none if there is but a pattern."""
+    topics: tuple[str, ...] = ()
+    """The topics, if it is known that each split is a partition of one of them."""
     by_split: bool = False
     run: str = ""
     batch: int | None = None
@@ -395,13 +396,31 @@ class Hop:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
-        run = Run(self, context.partitionId() if context else 0)
+        number = context.partitionId() if context else 0
+        run = Run(self, number)
         with run.careful():
             for batch in batches:
-                run.take(batch)
-                yield from run.made()
+                for split, part in self._of_partitions(batch):
+                    if split is not None and run.partition not in (None, split):
+                        run.end()
+                        yield from run.made()
+                        run = Run(self, number)
+                    run.is_of(split)
+                    run.take(part)
+                    yield from run.made()
             run.end()
             yield from run.made()
+
+    def _of_partitions(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+        """The rows of each partition of Kafka, of which one task may read several, one by one."""
+        if not self.topics or self.split is None or not batch.num_rows:
+            yield None, batch
+            return
+        splits = pc.run_end_encode(batch.column(self.split))
+        begin = 0
+        for split, end in zip(splits.values.to_pylist(), splits.run_ends.to_pylist(), strict=True):
+            yield None if split is None else str(split), batch.slice(begin, end - begin)
+            begin = end
 
     def after(self, made: Iterable[Envelope], number: int) -> Iterator[Envelope]:
         """What becomes of envelopes that a stage has made, in the shard of that number."""
@@ -420,6 +439,7 @@ class Run:
     def __init__(self, hop: Hop, number: int) -> None:
         self.hop = hop
         self.split = ""
+        self.partition: str | None = None
         self.out: list[pa.Table | pa.RecordBatch] = []
         self._envelopes: list[Envelope] = []
         self._marks: dict[tuple[str, str], int] = {}
@@ -452,6 +472,18 @@ class Run:
                     task.abort()
             raise
 
+    def is_of(self, split: str | None) -> None:
+        """Takes the number of Kafka's partition, if it is known, instead of Spark's.
+
+        Spark may read partitions in another order when a batch is done again; and what is in a
+        slice must stay in it, or what was written before would be left out, and other rows doubled.
+        """
+        if split is not None and self.partition is None:
+            topic, _, partition = split.rpartition("-")
+            place = self.hop.topics.index(topic) if topic else 0
+            self._number = int(partition) * len(self.hop.topics) + place
+            self.partition = split
+
     def take(self, batch: pa.RecordBatch) -> None:
         """A record batch: rows of steps, or envelopes, or some of both."""
         if "kind" in batch.schema.names and "payload" in batch.schema.names:
@@ -462,7 +494,6 @@ class Run:
         if not self.hop.ports and not self.hop.follows and not self.hop.refused:
             return  # there are but envelopes
         rows = from_arrow(batch)
-        self._find_place(rows)
         self._follow(rows)
         for step, column in self.hop.untimed.items():
             self.count(step, "rejected", rows[column].null_count())
@@ -476,21 +507,6 @@ class Run:
                 if mine.height:
                     for task in tasks:
                         task.take(mine, self)
-
-    def _find_place(self, rows: pl.DataFrame) -> None:
-        """Takes the number of Kafka's partition instead of Spark's.
-
-        Spark may read partitions in another order when a batch is done again; and what is in a
-        slice must stay in it, or what was written before would be left out, and other rows doubled.
-        """
-        topics, split = self.hop.topics, self.hop.split
-        if topics is None or split is None or not rows.height:
-            return
-        first = next((s for s in rows[split] if s is not None), None)
-        if first is not None and topics:
-            topic, _, partition = str(first).rpartition("-")
-            place = topics.index(topic) if topic else 0
-            self._number = int(partition) * len(topics) + place
 
     def end(self) -> None:
         """The partition is over."""
@@ -523,8 +539,11 @@ class Run:
     def flush(self) -> None:
         """Puts the envelopes in their place in the output."""
         for batch in batches_of(self.sent()):
+            told = {name: batch.column(name) for name in ARROW.names}
+            if self.partition is not None:
+                told[SPLIT] = pa.repeat(self.partition, batch.num_rows)
             columns = [
-                batch.column(f.name) if f.name in ARROW.names else pa.nulls(batch.num_rows, f.type)
+                told[f.name] if f.name in told else pa.nulls(batch.num_rows, f.type)
                 for f in self.hop.schema
             ]
             self.out.append(pa.RecordBatch.from_arrays(columns, schema=self.hop.schema))

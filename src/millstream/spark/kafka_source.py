@@ -27,12 +27,16 @@ REFUSED = "__millstream_refused"
 
 _log = logging.getLogger(__name__)
 _EARLIEST, _LATEST = -2, -1  # how Spark writes them among offsets
-_LARGER = {
+_FASTER = {
+    # The client would ask for a megabyte at a time, and wait for it each time.
     "kafka.max.partition.fetch.bytes": "16777216",
     "kafka.max.poll.records": "20000",
     "kafka.receive.buffer.bytes": "1048576",
+    # Once a task has its records, the client asks for more that may come; and Spark then asks for
+    # the ends of the partition, on the same connection, which the broker answers in order. So each
+    # task would wait for the next record to come, half a second at most.
+    "kafka.fetch.max.wait.ms": "5",
 }
-"""The client would ask for a megabyte at a time, and wait for it each time."""
 
 _PLACE = ("value", "key", "partition", "offset", "timestamp")
 
@@ -165,7 +169,18 @@ def records(spark: SparkSession, topics: Topics, streaming: bool) -> DataFrame:
     reading = (spark.readStream if streaming else spark.read).format("kafka")
     for name, value in _options(topics, streaming).items():
         reading = reading.option(name, value)
-    return _parsed(reading.load(), source)
+    parsed = _parsed(reading.load(), source)
+    return _in_few_tasks(parsed, spark) if streaming and source.topics else parsed
+
+
+def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:
+    """A task for each core, where these are known, and not one for each partition.
+
+    On one machine most tasks of short batches would take longer to begin and end than to read.
+    """
+    if not str(spark.conf.get("spark.master", None)).startswith("local"):
+        return frame
+    return frame.coalesce(spark.sparkContext.defaultParallelism)
 
 
 def _options(topics: Topics, streaming: bool) -> dict[str, str]:
@@ -174,7 +189,7 @@ def _options(topics: Topics, streaming: bool) -> dict[str, str]:
         "kafka.bootstrap.servers": topics.connection.servers,
         # What a transaction has not committed is not there.
         "kafka.isolation.level": "read_committed",
-        **_LARGER,
+        **_FASTER,
         **{f"kafka.{name}": value for name, value in source.options},
         "failOnDataLoss": str(source.on_data_loss == "fail").lower(),
         "includeHeaders": str("headers" in source.metadata).lower(),

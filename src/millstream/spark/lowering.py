@@ -297,9 +297,7 @@ class _Lowering:
             split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first else None,
-            topics=source.topics
-            if isinstance(source, KafkaSource) and not source.bounded
-            else None,
+            topics=source.topics if isinstance(source, KafkaSource) and not source.bounded else (),
             by_split=any(isinstance(t, Time) and t.mark for t in made),
             run=self.run,
         )

@@ -27,12 +27,12 @@ class Shelf:
     The clocks are read and written together, once for each micro-batch.
     """
 
-    def __init__(self, blobs: Store, clocks: str | None) -> None:
+    def __init__(self, blobs: Store, clocks: bytes | None) -> None:
         self.blobs = blobs
         self.clocks: dict[str, Any] = {} if clocks is None else json.loads(clocks)
 
-    def to_json(self) -> str:
-        return json.dumps(self.clocks, separators=(",", ":"))
+    def to_json(self) -> bytes:
+        return json.dumps(self.clocks, separators=(",", ":")).encode()
 
 
 @dataclass

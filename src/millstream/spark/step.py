@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from millstream.spark.wire import Envelope
 
 
+_CLOCKS = "clocks"  # the names of tables have a grouping before them
+
+
 class Step(StatefulProcessor):
     """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
 
@@ -34,10 +37,9 @@ class Step(StatefulProcessor):
         return _unpacked(self._packed)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Names the state: how far time has come, and the tables."""
+        """Names the state: all of it is one variable, since Spark analyzes each in every task."""
         self._handle = handle
-        self._clocks = handle.getValueState("clocks", "json string")
-        self._tables = handle.getMapState("tables", "name string", "blob binary")
+        self._tables = _Tables(handle.getMapState("tables", "name string", "blob binary"))
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -68,8 +70,7 @@ class Step(StatefulProcessor):
         from millstream.spark.stage import Shelf
         from millstream.spark.wire import NAMES
 
-        told = self._clocks.get()
-        shelf = Shelf(_Tables(self._tables), str(told[0]) if told else None)
+        shelf = Shelf(self._tables, self._tables.read(_CLOCKS))
         if woken:
             shelf.clocks.pop("timer", None)  # Spark forgets a timer that has rung
         now = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else 0
@@ -77,7 +78,7 @@ class Step(StatefulProcessor):
             yield Row(**{name: getattr(made, name) for name in NAMES})
         if self.clock:
             self._set_timer(shelf, now)
-        self._clocks.update((shelf.to_json(),))
+        self._tables.write(_CLOCKS, shelf.to_json())
 
     def _set_timer(self, shelf: Any, now: int) -> None:
         wakes = self.stage.wakes(shelf, now)
