@@ -272,3 +272,29 @@ def test_rows_go_to_the_partition_of_their_columns(spark, broker, new):
         assert record.key == record.json["user"]
         by_team.setdefault(record.json["team"], set()).add(record.partition)
     assert all(len(partitions) == 1 for partitions in by_team.values())
+
+
+@pytest.mark.parametrize("how", ["pattern", "union"])
+def test_rows_of_several_topics_are_there_once_though_their_batch_is_done_again(
+    spark, broker, new, tmp_path, how
+):
+    parts = [[[f"{topic}{n}-{i}" for i in range(5)] for n in range(3)] for topic in "ab"]
+    sources, target = [new(*each) for each in parts], new([], [])
+
+    def start():
+        if how == "union":
+            read = [ms.read_kafka(s, format="text", servers=broker.servers) for s in sources]
+            rows = read[0].union(read[1])
+        else:
+            pattern = "|".join(sources)
+            rows = ms.read_kafka(pattern=pattern, format="text", servers=broker.servers)
+        return rows.write_kafka(target, value="value", servers=broker.servers, name="out").run(
+            how, spark=spark, checkpoint=tmp_path
+        )
+
+    start().process_all().stop()
+    for commit in (tmp_path / how / "spark" / "commits").glob("*0*"):
+        commit.unlink()  # as if it had been killed before Spark wrote that the batch is done
+    start().process_all().stop()
+    written = [record.value for record in topics.read(broker.servers, target)]
+    assert sorted(written) == sorted(value for topic in parts for part in topic for value in part)

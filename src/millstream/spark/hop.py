@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -31,6 +31,7 @@ from millstream.plan.targets import Target
 from millstream.reference.functions import apply, failure, own_copy
 from millstream.spark.decoding import decoded
 from millstream.spark.sinks import Slice, Writer, writer_of
+from millstream.spark.slices import number_of
 from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
     SIGN,
@@ -387,8 +388,11 @@ class Hop:
     ends: list[str] = field(default_factory=list)
     """Watermarks that have reached the end of time when the partition ends."""
     source: str | None = None
-    topics: tuple[str, ...] = ()
-    """The topics, if it is known that each split is a partition of one of them."""
+    """The source whose rows are counted here, as they come."""
+    origin: str = ""
+    """The source that all rows are from, if that is one."""
+    slices: Literal["tasks", "splits", "origins"] = "tasks"
+    """What is a slice of its own: what a task has, or each split, or each origin of envelopes."""
     by_split: bool = False
     run: str = ""
     batch: int | None = None
@@ -400,26 +404,31 @@ class Hop:
         run = Run(self, number)
         with run.careful():
             for batch in batches:
-                for split, part in self._of_partitions(batch):
-                    if split is not None and run.partition not in (None, split):
+                for place, part in self._places(batch):
+                    if place is not None and run.place not in (None, place):
                         run.end()
                         yield from run.made()
                         run = Run(self, number)
-                    run.is_of(split)
+                    run.is_of(place)
                     run.take(part)
                     yield from run.made()
             run.end()
             yield from run.made()
 
-    def _of_partitions(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-        """The rows of each partition of Kafka, of which one task may read several, one by one."""
-        if not self.topics or self.split is None or not batch.num_rows:
+    def _places(self, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+        """The rows by what they are slices of, of which one task may have several, one by one."""
+        if self.slices == "tasks" or not batch.num_rows:
             yield None, batch
             return
-        splits = pc.run_end_encode(batch.column(self.split))
+        if self.slices == "splits":
+            names = batch.column(str(self.split))
+        else:
+            begun = pc.replace_substring_regex(batch.column("split"), "/[^/]*$", "")
+            names = pc.if_else(pc.equal(batch.column("kind"), "sink"), begun, None)
+        places = pc.run_end_encode(names)
         begin = 0
-        for split, end in zip(splits.values.to_pylist(), splits.run_ends.to_pylist(), strict=True):
-            yield None if split is None else str(split), batch.slice(begin, end - begin)
+        for place, end in zip(places.values.to_pylist(), places.run_ends.to_pylist(), strict=True):
+            yield None if place is None else str(place), batch.slice(begin, end - begin)
             begin = end
 
     def after(self, made: Iterable[Envelope], number: int) -> Iterator[Envelope]:
@@ -439,13 +448,14 @@ class Run:
     def __init__(self, hop: Hop, number: int) -> None:
         self.hop = hop
         self.split = ""
-        self.partition: str | None = None
+        self.place: str | None = None
         self.out: list[pa.Table | pa.RecordBatch] = []
         self._envelopes: list[Envelope] = []
         self._marks: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._sent = 0
         self._number = number
+        self._name = ""
         for task in hop.tasks:
             task.begin(self)
 
@@ -459,7 +469,7 @@ class Run:
             told = context.getLocalProperty("streaming.sql.batchId") if context else None
             batch = int(told or 0)
         attempt = context.taskAttemptId() if context else 0
-        return Slice(self.hop.run, batch, self._number, attempt)
+        return Slice(self.hop.run, batch, self._number, attempt, self._name)
 
     @contextmanager
     def careful(self) -> Iterator[None]:
@@ -472,17 +482,17 @@ class Run:
                     task.abort()
             raise
 
-    def is_of(self, split: str | None) -> None:
-        """Takes the number of Kafka's partition, if it is known, instead of Spark's.
+    def is_of(self, place: str | None) -> None:
+        """Has a number that goes by a place, such as a partition of Kafka, if that is known.
 
         Spark may read partitions in another order when a batch is done again; and what is in a
         slice must stay in it, or what was written before would be left out, and other rows doubled.
         """
-        if split is not None and self.partition is None:
-            topic, _, partition = split.rpartition("-")
-            place = self.hop.topics.index(topic) if topic else 0
-            self._number = int(partition) * len(self.hop.topics) + place
-            self.partition = split
+        if place is not None and self.place is None:
+            self.place = place
+            plain = place.isdecimal()
+            self._number = int(place) if plain else number_of(place)
+            self._name = "" if plain else place
 
     def take(self, batch: pa.RecordBatch) -> None:
         """A record batch: rows of steps, or envelopes, or some of both."""
@@ -540,8 +550,8 @@ class Run:
         """Puts the envelopes in their place in the output."""
         for batch in batches_of(self.sent()):
             told = {name: batch.column(name) for name in ARROW.names}
-            if self.partition is not None:
-                told[SPLIT] = pa.repeat(self.partition, batch.num_rows)
+            if self.place is not None:
+                told[SPLIT] = pa.repeat(self.place, batch.num_rows)
             columns = [
                 told[f.name] if f.name in told else pa.nulls(batch.num_rows, f.type)
                 for f in self.hop.schema
@@ -573,7 +583,7 @@ class Run:
     def next_origin(self) -> str:
         """A name that sorts what comes from everywhere into an order that is always the same."""
         self._sent += 1
-        return f"{self.hop.source or ''}/{self._number:06}/{self._sent:06}"
+        return f"{self.hop.origin}/{self._number:06}/{self._sent:06}"
 
     def open(self, envelope: Envelope) -> None:
         """Gives what an envelope holds to those that it is for; others are handed on."""

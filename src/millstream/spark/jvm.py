@@ -30,7 +30,7 @@ from millstream.model.watermarks import Punctuated
 from millstream.plan.expressions import Expression
 from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, WithColumns
 from millstream.reference.rows import why_no_time
-from millstream.spark.physical import Instance, takes_retractions
+from millstream.spark.physical import Instance, column_of, takes_retractions
 
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -98,7 +98,7 @@ class Wide:
         elif isinstance(node, Filter):
             self.ports[instance] = self._filtered(port, node, instance)
         elif isinstance(node, Select | WithColumns):
-            made = self._computed(port, dict(node.columns))
+            made = self._computed(port, dict(node.columns), node.input)
             kept = port.columns if isinstance(node, WithColumns) else {}
             self.ports[instance] = replace(port, columns=_in_order(node, {**kept, **made}))
         else:
@@ -132,13 +132,22 @@ class Wide:
     def _new(self) -> str:
         return f"__millstream_{next(self._numbers)}"
 
-    def _computed(self, port: Port, columns: Mapping[str, Expression]) -> dict[str, str]:
-        """New columns beside the old ones, computed where the port has rows."""
-        named = {name: self._new() for name in columns}
-        self._added(port, {named[n]: _column(e) for n, e in columns.items()})
+    def _computed(
+        self, port: Port, columns: Mapping[str, Expression], input: Node
+    ) -> dict[str, str]:
+        """New columns beside the old ones, computed where the port has rows.
+
+        What is a column already stays where it is: Spark plans all of this again in each batch.
+        """
+        plain = {name: column_of(e, input) for name, e in columns.items()}
+        named = {n: self._new() if c is None else port.columns[c] for n, c in plain.items()}
+        new = {named[n]: _column(e) for n, e in columns.items() if plain[n] is None}
+        if new:
+            self._added(port, new)
         return named
 
     def _added(self, port: Port, columns: Mapping[str, Column]) -> None:
+        """Columns that expressions in the port's own names make."""
         made = [_where(port, each).alias(name) for name, each in columns.items()]
         self._with_own_names(port, lambda frame: frame.select("*", *made))
 
@@ -171,7 +180,7 @@ class Wide:
         schema = self.frame.schema
         column = port.columns[node.column]
         micros = _micros(col(column), schema[column].dataType)
-        self._added(port, {time: micros})
+        self.frame = self.frame.withColumn(time, _where(port, micros))
         none, made = col(time).isNull(), {}
         if port.here is not None:
             none = none & port.here
@@ -195,7 +204,7 @@ class Wide:
         name = self._new()
         column = port.columns[node.watermark.column]
         kind = self.frame.schema[column].dataType
-        self._added(port, {name: _micros(col(column), kind)})
+        self.frame = self.frame.withColumn(name, _where(port, _micros(col(column), kind)))
         return name
 
     def _prepared(self, port: Port, node: Grouping, whole: bool) -> Port:
@@ -203,8 +212,7 @@ class Wide:
             plus = self._new()  # a retraction must equal the row that it takes back
             self.frame = self.frame.withColumn(plus, F.lit("+"))
             port = replace(port, columns={**port.columns, "kind": plus})
-        columns = prepared_columns(node)
-        made = self._computed(port, columns)
+        made = self._computed(port, prepared_columns(node), node.input)
         return replace(port, columns={**port.columns, **made} if whole else made)
 
 

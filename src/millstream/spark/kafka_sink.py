@@ -26,9 +26,10 @@ class KafkaWriter:
     def __init__(self, sink: str, target: Kafka, slice: Slice) -> None:
         self._target = target
         self._slice = slice
-        self._place = Place(
-            connection_of(target), target.topic, f"millstream-{slice.run[:16]}-{sink}", slice.number
-        )
+        group = f"millstream-{slice.run[:16]}-{sink}"
+        # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
+        known = (f"{group}-{slice.name}", 0) if slice.name else (group, slice.number)
+        self._place = Place(connection_of(target), target.topic, *known)
         self._tables: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:

@@ -170,7 +170,7 @@ def records(spark: SparkSession, topics: Topics, streaming: bool) -> DataFrame:
     for name, value in _options(topics, streaming).items():
         reading = reading.option(name, value)
     parsed = _parsed(reading.load(), source)
-    return _in_few_tasks(parsed, spark) if streaming and source.topics else parsed
+    return _in_few_tasks(parsed, spark) if streaming else parsed
 
 
 def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:

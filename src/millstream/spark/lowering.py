@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -297,7 +297,8 @@ class _Lowering:
             split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first else None,
-            topics=source.topics if isinstance(source, KafkaSource) and not source.bounded else (),
+            slices=_slices(source, group),
+            origin=source.name if source is not None else "",
             by_split=any(isinstance(t, Time) and t.mark for t in made),
             run=self.run,
         )
@@ -517,6 +518,13 @@ def _fed_by(plan: Physical, node: Grouping) -> Instance:
 
 def _without(struct: StructType, names: tuple[str, ...]) -> StructType:
     return StructType([f for f in struct.fields if f.name not in names])
+
+
+def _slices(source: Source | None, group: list[Instance]) -> Literal["tasks", "splits", "origins"]:
+    """What makes a slice of its own; where several sources are but written, where rows are from."""
+    if isinstance(source, KafkaSource) and not source.bounded:
+        return "splits"
+    return "tasks" if source is not None or group else "origins"
 
 
 def _policy(instance: Instance) -> Any:

@@ -13,7 +13,7 @@ from millstream.spark.python_rows import python_rows
 from millstream.spark.slices import Slice
 
 # The slice comes first and with its highest byte first: receipts sort into the order of slices.
-_HEAD = struct.Struct(">IQ")
+_HEAD = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True, slots=True)
