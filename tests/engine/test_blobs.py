@@ -46,7 +46,9 @@ def test_the_same_table_is_the_same_bytes():
 
 
 def test_clocks_read_back_the_same():
-    bucket = Bucket(["panes"], rows=3, size=99, wakes=7, due=None, holds=6, parts=[(5, 2, 40)])
+    bucket = Bucket(
+        ["panes"], rows=3, size=99, wakes=7, due=None, holds=6, parts={"": [(5, 2, 40)]}
+    )
     clocks = Clocks(watermark=1, output_watermark=-5, now=9, buckets={"0:10": bucket})
     again = Clocks.from_json(clocks.to_json())
     assert again.to_json() == clocks.to_json()

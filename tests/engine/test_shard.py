@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import millstream as ms
 from agreement import AGGREGATES, late, seen
 from millstream.engine import shard as shard_module
+from millstream.engine.blobs import unpacked
 from millstream.engine.scatter import Scatter
-from millstream.engine.shard import Shard, sharded
+from millstream.engine.shard import LANES, Shard, sharded
 from millstream.engine.tables import Aggregated, Output
 from millstream.model.windowing import Windowing
 from millstream.reference.elements import Element, Late
@@ -88,8 +89,11 @@ def _engines(monkeypatch):
     st.sampled_from(AGGREGATES),
     steps(8),
     st.sampled_from([1, 2, 16]),
+    st.sampled_from([1, 3, 100_000]),
 )
-def test_buckets_give_the_same_panes(window, trigger, refine, options, aggregate, script, parts):
+def test_buckets_give_the_same_panes(
+    window, trigger, refine, options, aggregate, script, parts, many
+):
     program = {
         "window": window,
         "trigger": trigger,
@@ -100,7 +104,8 @@ def test_buckets_give_the_same_panes(window, trigger, refine, options, aggregate
         **options,
     }
     expected = replay(**program)
-    with patch.object(shard_module, "MOST_PARTS", parts):
+    sizes = {"MOST_PARTS": parts, "MANY_ROWS": many}
+    with patch.multiple(shard_module, **sizes):
         actual = replay(engine="shards", **program)
         combined = replay(engine="combining", **program)
     assert seen(actual) == seen(expected)
@@ -135,6 +140,22 @@ def test_a_batch_that_waits_for_its_window_reads_nothing_but_the_clocks():
         "clocks",
         "0:10000000+1",
     }
+
+
+def test_many_keys_are_kept_and_let_out_in_lanes():
+    store = DictStore()
+    with patch.multiple(shard_module, MANY_ROWS=100, MOST_PARTS=4):
+        for _ in range(9):
+            stepped(store, batch(range(1000), 1), 0)
+            stepped(store, batch(range(0, 1000, 50), 2), 0)
+        sizes = [unpacked(blob).height for name, blob in store.items() if name != "clocks"]
+        assert max(sizes) < 100
+        assert len({name.partition("+")[0] for name in store if "#" in name}) == LANES
+        output = stepped(store, batch([7], 3), 10)
+    panes = {key: n for t in output.panes for key, n in t.select("key", "n").iter_rows()}
+    assert panes == {key: 9 + (9 if key % 50 == 0 else 0) + (key == 7) for key in range(1000)}
+    assert sum(table.height for table in output.panes) == 1000
+    assert set(store) == {"clocks"}
 
 
 def test_only_windows_in_which_something_happens_are_read():

@@ -9,7 +9,7 @@ import polars as pl
 from millstream.engine.blobs import packed
 from millstream.engine.grouping import Grouping
 from millstream.engine.hashing import hashed
-from millstream.engine.shard import BUCKETS, Arrival
+from millstream.engine.shard import BUCKETS, Arrival, cut
 from millstream.engine.tables import concatenated
 
 _MOST_ROWS = 500_000
@@ -64,7 +64,10 @@ class Scatter:
             parts = table.partition_by("shard", "start", "end", include_key=False, as_dict=True)
             for (shard, start, end), part in parts.items():
                 window = None if start is None else (start, end)
-                yield shard, Arrival(packed(part), part.height, window)
+                if self._compiled.appends:
+                    yield from ((shard, each) for each in cut(part, self._keys, window))
+                else:
+                    yield shard, Arrival(packed(part), part.height, window)
             return
         table = table.with_columns(
             shard=numbers % self._shards,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import polars as pl
 
 from millstream.engine.blobs import VERSION, packed, unpacked
 from millstream.engine.grouping import Grouping
+from millstream.engine.hashing import hashed
 from millstream.engine.tables import Aggregated, Output, State, concatenated
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.windowing import Windowing
@@ -27,6 +28,10 @@ BUCKETS = 16
 """How many parts the keys of a shard are in, where buckets are parts of the keys."""
 MOST_PARTS = 16
 """How many parts of about one size may stand beside a bucket's tables before they become one."""
+LANES = 16
+MANY_ROWS = 100_000
+"""A part with as many rows is cut into lanes, each with some of the keys. So what is merged or let
+out at a time stays small, and so do the blobs, however many keys are live."""
 _TABLES = ("panes", "elements", "emitted")
 
 
@@ -42,11 +47,15 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A packed table of a prepared batch; of one window, if ``window`` says of which."""
+    """A packed table of a prepared batch; of one window, if ``window`` says of which.
+
+    If it is one of many, it has the keys of one ``lane`` only.
+    """
 
     blob: bytes
     rows: int
     window: tuple[int, int] | None = None
+    lane: int | None = None
 
     def table(self) -> pl.DataFrame:
         """The rows, with the window that they are for."""
@@ -63,7 +72,8 @@ class Bucket:
 
     ``wakes`` is the watermark at which something happens in it, ``due`` the time at which a trigger
     may fire, ``holds`` the event time that the output watermark may not pass; ``parts`` are batches
-    that wait beside the tables, each with the watermark at which it came, its rows and bytes.
+    that wait beside the tables, each with the watermark at which it came, its rows and bytes, by
+    the name of their lane, which is empty for those of all keys.
     """
 
     tables: list[str] = field(default_factory=list)
@@ -72,7 +82,22 @@ class Bucket:
     wakes: int = END_OF_TIME
     due: int | None = None
     holds: int | None = None
-    parts: list[tuple[int, int, int]] = field(default_factory=list)
+    parts: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+
+    @property
+    def all_rows(self) -> int:
+        """How many rows it has, in tables and parts."""
+        return self.rows + sum(rows for lane in self.parts.values() for _, rows, _ in lane)
+
+    @property
+    def all_bytes(self) -> int:
+        """How many bytes they are."""
+        return self.size + sum(size for lane in self.parts.values() for _, _, size in lane)
+
+    def part_names(self, lane: str | None = None) -> list[str]:
+        """The names of the parts, after that of the bucket; of one lane, or of all."""
+        lanes = self.parts if lane is None else {lane: self.parts.get(lane, [])}
+        return [f"{each}+{i}" for each, parts in lanes.items() for i in range(len(parts))]
 
 
 @dataclass(slots=True)
@@ -137,7 +162,7 @@ class Shard:
         for name in [
             name for name in sorted(awake | arrived.keys()) if self._ends(name, watermark)
         ]:
-            output.panes.append(self._final_panes(name, arrived.pop(name, [])))
+            output.panes += self._final_panes(name, arrived.pop(name, []))
             awake.discard(name)
         touched = sorted(awake | arrived.keys())
         if touched:
@@ -193,42 +218,60 @@ class Shard:
             assert isinstance(arrival, Arrival)
             if self._compiled.windowing.timestamp != "end":
                 bucket.holds = _least(bucket.holds, self._earliest(arrival))
-            blob = self._needed(arrival)
-            self._store.write(f"{name}+{len(bucket.parts)}", blob)
-            bucket.parts.append((self.clocks.watermark, arrival.rows, len(blob)))
-            self._merge_parts(name, bucket)
+            self._add_part(name, bucket, arrival, self._needed(arrival))
 
-    def _merge_parts(self, name: str, bucket: Bucket) -> None:
-        """Makes one part of the last ones, where many are no larger than the very last.
+    def _add_part(self, name: str, bucket: Bucket, arrival: Arrival, blob: bytes) -> None:
+        """Puts a part into its lane, or parts into all lanes if it is a large one."""
+        if arrival.lane is None and arrival.rows >= MANY_ROWS:
+            for each in cut(unpacked(blob), self._compiled.keys):
+                self._add_part(name, bucket, each, each.blob)
+            return
+        lane = "" if arrival.lane is None else f"#{arrival.lane}"
+        parts = bucket.parts.setdefault(lane, [])
+        self._store.write(f"{name}{lane}+{len(parts)}", blob)
+        parts.append((self.clocks.watermark, arrival.rows, len(blob)))
+        self._merge_parts(name, bucket, lane)
+
+    def _merge_parts(self, name: str, bucket: Bucket, lane: str) -> None:
+        """Makes one part of the last ones of a lane, where many are no larger than the very last.
 
         As in a log-structured merge tree, a row is merged once for each step in size, and the large
         parts, which hold most of the keys, are hardly ever read.
         """
-        parts = bucket.parts
-        while True:
+        parts = bucket.parts[lane]
+        while parts:
             first = len(parts)
             while first and _tier(parts[first - 1][1]) <= _tier(parts[-1][1]):
                 first -= 1
-            if len(parts) - first < max(MOST_PARTS, 2):
+            # Lanes fill alike: so that they are not all merged in one batch, some may have more.
+            most = max(MOST_PARTS, 2) + int(lane[1:] or 0)
+            if len(parts) - first < most:
                 return
-            tables = [self._part(name, bucket, i) for i in range(first, len(parts))]
+            names = [f"{lane}+{i}" for i in range(first, len(parts))]
+            tables = [self._part(name, bucket, each) for each in names]
             table = concatenated(*tables)
             assert table is not None
             # A program may have been changed to combine or not, while batches of both kinds wait.
             if self._compiled.combines and all("new" in each.columns for each in tables):
                 table = self._compiled.combined(table)
-            blob = packed(table.drop("start", "end"))
-            for i in range(first, len(parts)):
-                self._store.remove(f"{name}+{i}")
-            self._store.write(f"{name}+{first}", blob)
+            for each in names:
+                self._store.remove(f"{name}{each}")
+            table = table.drop("start", "end")
+            if not lane and table.height >= MANY_ROWS:
+                del parts[first:]
+                for piece in cut(table, self._compiled.keys):
+                    self._add_part(name, bucket, piece, piece.blob)
+                continue
+            blob = packed(table)
+            self._store.write(f"{name}{lane}+{first}", blob)
             parts[first:] = [(parts[first][0], table.height, len(blob))]
 
-    def _part(self, name: str, bucket: Bucket, number: int) -> pl.DataFrame:
+    def _part(self, name: str, bucket: Bucket, part: str) -> pl.DataFrame:
         """A part, with the watermark at which each of its rows came."""
         start, _, end = name.partition(":")
-        arrived, rows, _ = bucket.parts[number]
-        blob = self._blob(f"{name}+{number}")
-        table = Arrival(blob, rows, (int(start), int(end))).table()
+        lane, _, number = part.partition("+")
+        arrived, rows, _ = bucket.parts[lane][int(number)]
+        table = Arrival(self._blob(f"{name}{part}"), rows, (int(start), int(end))).table()
         if "arrived" in table.columns:  # it was made of several
             return table
         return table.with_columns(arrived=pl.lit(arrived, pl.Int64))
@@ -256,13 +299,24 @@ class Shard:
         on_time = compiled.windowing.timestamp == "end" and end > self.clocks.watermark
         return on_time and end <= max(watermark - lateness, START_OF_TIME)
 
-    def _final_panes(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> pl.DataFrame:
-        tables = [a.table() if isinstance(a, Arrival) else a for a in arrivals]
-        self._read([name], tables)
+    def _final_panes(
+        self, name: str, arrivals: list[Arrival | pl.DataFrame]
+    ) -> Iterator[pl.DataFrame]:
+        """The panes of a window that ends, lane by lane if it has any."""
         bucket = self.clocks.buckets.pop(name, Bucket())
-        for i in range(len(bucket.parts)):
-            self._store.remove(f"{name}+{i}")
-        return self.grouping.final_panes(tables)
+        tables = [a.table() if isinstance(a, Arrival) else a for a in arrivals]
+        tables += [self._part(name, bucket, part) for part in bucket.part_names("")]
+        if not any(bucket.parts.keys() - {""}):
+            yield self.grouping.final_panes(tables)
+        else:
+            numbers = [_lanes(table, self._compiled.keys) for table in tables]
+            for lane in range(LANES):
+                parts = bucket.part_names(f"#{lane}")
+                some = [t.filter(n == lane) for t, n in zip(tables, numbers, strict=True)]
+                some += [self._part(name, bucket, part) for part in parts]
+                yield self.grouping.final_panes(some)
+        for part in bucket.part_names():
+            self._store.remove(f"{name}{part}")
 
     def _step_in(
         self,
@@ -292,7 +346,7 @@ class Shard:
             bucket = clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
-            batches += [self._part(name, bucket, i) for i in range(len(bucket.parts))]
+            batches += [self._part(name, bucket, part) for part in bucket.part_names()]
         return State(
             panes=concatenated(*tables["panes"]),
             elements=concatenated(*tables["elements"]),
@@ -313,8 +367,8 @@ class Shard:
         facts = self._facts(state)
         for name in names:
             old = self.clocks.buckets.pop(name, Bucket())
-            for i in range(len(old.parts)):
-                self._store.remove(f"{name}+{i}")
+            for part in old.part_names():
+                self._store.remove(f"{name}{part}")
             held = {kind: tables[kind][name] for kind in _TABLES if name in tables[kind]}
             for kind in set(old.tables) - held.keys():
                 self._store.remove(f"{name}/{kind}")
@@ -363,6 +417,25 @@ class Shard:
         if self._compiled.by_window:
             return table.with_columns(name=pl.format("{}:{}", "start", "end"))
         return table.with_columns(name=pl.col("bucket").cast(pl.String))
+
+
+def cut(
+    table: pl.DataFrame, keys: Sequence[str], window: tuple[int, int] | None = None
+) -> Iterator[Arrival]:
+    """A table on its way to a shard that will let it wait: in lanes, if it is a large one."""
+    if table.height < MANY_ROWS:
+        yield Arrival(packed(table), table.height, window)
+        return
+    parts = table.with_columns(lane=_lanes(table, keys)).partition_by(
+        "lane", include_key=False, as_dict=True, maintain_order=True
+    )
+    for (lane,), part in parts.items():
+        yield Arrival(packed(part), part.height, window, lane)
+
+
+def _lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
+    """The lane of each row, by other digits of the hash than those that say the shard."""
+    return hashed(table, keys) // 2**32 % LANES
 
 
 def _by_bucket(table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:

@@ -250,7 +250,7 @@ class Group(Task):
                     end,
                     arrival.rows,
                     run.next_origin(),
-                    None,
+                    arrival.lane,
                     arrival.blob,
                 )
             )

@@ -126,8 +126,8 @@ class Stage:
                 yield Envelope(each, spec.name, "mark", split=split, value=clocks.output_watermark)
         yield Envelope(label, spec.name, "count", split="watermark", value=clocks.watermark)
         buckets = clocks.buckets.values()
-        rows = sum(b.rows + sum(n for _, n, _ in b.parts) for b in buckets)
-        size = sum(b.size + sum(s for _, _, s in b.parts) for b in buckets)
+        rows = sum(bucket.all_rows for bucket in buckets)
+        size = sum(bucket.all_bytes for bucket in buckets)
         yield Envelope(label, spec.name, "count", split="state_rows", value=rows)
         yield Envelope(label, spec.name, "count", split="state_bytes", value=size)
 
@@ -147,7 +147,7 @@ def _arrival(envelope: Envelope) -> Arrival:
     window = (
         None if envelope.start is None or envelope.end is None else (envelope.start, envelope.end)
     )
-    return Arrival(envelope.payload, envelope.elements, window)
+    return Arrival(envelope.payload, envelope.elements, window, envelope.value)
 
 
 def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelope]:
