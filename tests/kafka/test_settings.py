@@ -6,8 +6,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from millstream.kafka.connection import Connection
-from millstream.kafka.settings import client_settings, java_properties, translated
+from millstream.kafka.settings import client_settings, java_properties, java_settings, translated
 from millstream.model.errors import KafkaError
+
+SCRAM = (
+    "org.apache.kafka.common.security.scram.ScramLoginModule required "
+    'username="ann" password="secret";'
+)
 
 
 def test_a_file_is_read_as_java_reads_it(tmp_path):
@@ -78,6 +83,14 @@ def test_a_login_of_javas_is_a_user_and_a_password(module):
                 "ssl.key.password": "secret too",
             },
         ),
+        (
+            {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": "some"},
+            {"ssl.ca.pem": "some"},
+        ),
+        (
+            {"ssl.keystore.key": "a key", "ssl.keystore.certificate.chain": "a chain"},
+            {"ssl.key.pem": "a key", "ssl.certificate.pem": "a chain"},
+        ),
         ({"max.request.size": "5000000"}, {"message.max.bytes": "5000000"}),
     ],
 )
@@ -88,14 +101,15 @@ def test_javas_names_are_translated(settings, expected):
 @pytest.mark.parametrize(
     ("pair", "told"),
     [
-        ("ssl.truststore.location=trust.jks", "is a JKS store"),
+        ("ssl.truststore.location=trust.jks", "is a JKS store.*ssl.ca.location=FILE"),
+        ("ssl.keystore.location=key.jks", "is a JKS store.*ssl.keystore.type=PKCS12"),
         ("sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required;", "jaas"),
         ("security.protocol", "not of the form name=value"),
         ("=x", "not of the form name=value"),
     ],
 )
 def test_what_cannot_be_translated_is_an_error(pair, told):
-    with pytest.raises(KafkaError, match=told) as error:
+    with pytest.raises(KafkaError, match=f"(?s){told}") as error:
         client_settings(pairs=[pair])
     assert error.value.code == "MS322"
 
@@ -133,6 +147,32 @@ def test_translated_settings_are_the_clients():
     )
     with AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **settings}):
         pass
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""},
+        {"ssl.keystore.location": "me.pem", "ssl.keystore.type": "PEM"},
+        {"ssl.keystore.location": "me.p12", "ssl.keystore.type": "PKCS12"},
+        {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.key": "a key",
+            "ssl.keystore.certificate.chain": "a chain",
+        },
+        {"ssl.truststore.location": "ca.pem", "ssl.truststore.type": "PEM"},
+        {"ssl.truststore.certificates": "some", "ssl.truststore.type": "PEM"},
+        {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM},
+    ],
+)
+def test_javas_client_gets_what_it_would_have_got_in_its_own_words(settings):
+    assert java_settings(translated(settings)) == settings
+    assert java_settings(settings) == settings
+
+
+def test_javas_client_knows_one_word_where_ours_knows_two():
+    given = {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": "ann", "sasl.password": "secret"}
+    assert java_settings(given) == {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM}
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])

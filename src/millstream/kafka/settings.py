@@ -16,8 +16,19 @@ _RENAMED = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
-_STORES = {"ssl.truststore": "a CA file in PEM", "ssl.keystore": "a PKCS#12 or PEM file"}
+_STORES = {
+    "ssl.truststore": ("a CA file in PEM", "ssl.ca.location=FILE"),
+    "ssl.keystore": (
+        "a PKCS#12 file",
+        "ssl.keystore.location=FILE and ssl.keystore.type=PKCS12",
+    ),
+}
 _TRUSTSTORE = "ssl.truststore.location"
+_ENDPOINT = "ssl.endpoint.identification.algorithm"
+_JAVAS = {new: old for old, new in _RENAMED.items()} | {
+    "ssl.ca.location": _TRUSTSTORE,
+    "sasl.mechanisms": "sasl.mechanism",
+}
 _LOGIN = re.compile(
     r"\S*\.(?:Plain|Scram)LoginModule\s+required\s+(?P<options>.*?);?\s*", re.DOTALL
 )
@@ -61,13 +72,43 @@ def translated(settings: Mapping[str, str]) -> dict[str, str]:
     for name, value in settings.items():
         if name == "sasl.jaas.config":
             result |= _login(value)
-        elif name == "ssl.endpoint.identification.algorithm":
+        elif name == _ENDPOINT:
             result[name] = value or "none"  # Java says it with an empty text
+        elif name in _RENAMED:
+            result[_RENAMED[name]] = value
         elif (store := name.rpartition(".")[0]) in _STORES:
             result |= _store(store, settings) if name.endswith(".location") else {}
         else:
-            result[_RENAMED.get(name, name)] = value
+            result[name] = value
     return result
+
+
+def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings in librdkafka's names as Java's clients take them; those in Java's stay.
+
+    >>> java_settings({"security.protocol": "SSL", "ssl.ca.location": "ca.pem"})
+    {'security.protocol': 'SSL', 'ssl.truststore.location': 'ca.pem', 'ssl.truststore.type': 'PEM'}
+    """
+    java = {_JAVAS.get(name, name): value for name, value in settings.items()}
+    if java.get(_ENDPOINT) == "none":
+        java[_ENDPOINT] = ""
+    user, password = java.pop("sasl.username", None), java.pop("sasl.password", None)
+    if user is not None and password is not None:
+        scram = java.get("sasl.mechanism", "").startswith("SCRAM")
+        module = "scram.ScramLoginModule" if scram else "plain.PlainLoginModule"
+        login = f"username={_quoted(user)} password={_quoted(password)};"
+        java["sasl.jaas.config"] = f"org.apache.kafka.common.security.{module} required {login}"
+    if _TRUSTSTORE in java or "ssl.truststore.certificates" in java:
+        java["ssl.truststore.type"] = "PEM"
+    chain, key = java.get("ssl.certificate.location"), java.get("ssl.key.location")
+    if chain is not None and chain == key:  # Java wants both in one file
+        del java["ssl.certificate.location"], java["ssl.key.location"]
+        java |= {"ssl.keystore.location": chain, "ssl.keystore.type": "PEM"}
+    elif "ssl.keystore.key" in java:
+        java["ssl.keystore.type"] = "PEM"
+    elif "ssl.keystore.location" in java:
+        java.setdefault("ssl.keystore.type", "PKCS12")
+    return java
 
 
 def java_properties(settings: Mapping[str, str]) -> str:
@@ -78,17 +119,7 @@ def java_properties(settings: Mapping[str, str]) -> str:
     ssl.truststore.location=ca.pem
     ssl.truststore.type=PEM
     """
-    names = {new: old for old, new in _RENAMED.items()} | {"ssl.ca.location": _TRUSTSTORE}
-    java = {names.get(name, name): value for name, value in settings.items()}
-    user, password = java.pop("sasl.username", None), java.pop("sasl.password", None)
-    if user is not None and password is not None:
-        scram = settings.get("sasl.mechanism", "").startswith("SCRAM")
-        module = "scram.ScramLoginModule" if scram else "plain.PlainLoginModule"
-        login = f"username={_quoted(user)} password={_quoted(password)};"
-        java["sasl.jaas.config"] = f"org.apache.kafka.common.security.{module} required {login}"
-    if _TRUSTSTORE in java or "ssl.truststore.certificates" in java:
-        java["ssl.truststore.type"] = "PEM"
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in java.items())
+    return "".join(f"{n}={_escaped(value)}\n" for n, value in java_settings(settings).items())
 
 
 def unknown_setting(reason: str) -> KafkaError:
@@ -113,11 +144,11 @@ def _store(store: str, settings: Mapping[str, str]) -> dict[str, str]:
         return {f"{store}.location": location} | (
             {f"{store}.password": password} if password is not None else {}
         )
-    name = "ssl.ca.location" if store == "ssl.truststore" else "ssl.keystore.location"
+    readable, words = _STORES[store]
     raise KafkaError(
         "MS322",
         f"{store}.location={location} is a {kind} store, which the Kafka client cannot read",
-        fix=f"export it with keytool or openssl to {_STORES[store]}, and write {name}=FILE",
+        fix=f"export it with keytool or openssl to {readable}, and write {words}",
     )
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.kafka.answers import known_topic
 from millstream.kafka.connection import Connection
-from millstream.kafka.settings import translated
+from millstream.kafka.settings import java_settings, translated
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
@@ -186,11 +186,12 @@ def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:
 def _options(topics: Topics, streaming: bool) -> dict[str, str]:
     source = topics.source
     options = {
-        "kafka.bootstrap.servers": topics.connection.servers,
         # What a transaction has not committed is not there.
         "kafka.isolation.level": "read_committed",
         **_FASTER,
-        **{f"kafka.{name}": value for name, value in source.options},
+        **{f"kafka.{n}": value for n, value in java_settings(dict(source.options)).items()},
+        # After what options say of it: both clients are to read from the same cluster.
+        "kafka.bootstrap.servers": topics.connection.servers,
         "failOnDataLoss": str(source.on_data_loss == "fail").lower(),
         "includeHeaders": str("headers" in source.metadata).lower(),
     }
