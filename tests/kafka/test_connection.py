@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
+from contextlib import suppress
+from threading import Thread
 
 import pytest
 
@@ -57,6 +59,22 @@ def test_silence_is_not_waited_for_long(monkeypatch):
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(KafkaError, match=f"no Kafka broker answers at {servers}: silence"):
             check_reachable(Connection(servers))
+
+
+def test_a_connection_that_is_closed_is_no_silence():
+    with socket.create_server(("127.0.0.1", 0)) as closing:
+        Thread(target=_close_all, args=[closing], daemon=True).start()
+        servers = f"127.0.0.1:{closing.getsockname()[1]}"
+        with pytest.raises(KafkaError, match="Disconnected: .*closed without an answer") as error:
+            check_reachable(Connection(servers))  # so do brokers that want TLS
+    assert "security.protocol" in error.value.fix
+
+
+def _close_all(server: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            with server.accept()[0] as client:
+                client.recv(100)
 
 
 def test_the_wrong_protocol_is_told(broker):

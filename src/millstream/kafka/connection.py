@@ -24,6 +24,13 @@ PATIENCE = 10.0
 """Seconds that brokers which say nothing get to answer."""
 _SECOND_CHANCE = 2.0  # and after a no: "localhost" may have two addresses, of which one is right
 _NOES = {Failure._ALL_BROKERS_DOWN, Failure._AUTHENTICATION, Failure._SSL}
+_FIX = "check the address and that brokers run; with TLS or SASL, give security.protocol"
+_FIXES = {
+    Failure._AUTHENTICATION: "check the user name, the password and sasl.mechanism",
+    Failure._SSL: "give the authority that signed the certificates of the brokers, "
+    "ssl.truststore.type=PEM and ssl.truststore.location=FILE; check that the names in them are "
+    "those in the address, and that the port speaks TLS: security.protocol",
+}
 _AROUND = re.compile(r"^\S+/\S+: | \(after [^)]*\)$")  # what librdkafka puts around a reason
 
 # librdkafka tells each failed attempt; what matters of it is in the errors that are raised.
@@ -57,7 +64,7 @@ class Connection:
     """
 
     servers: str
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # may be secret
 
     @staticmethod
     def to(servers: str | None = None, settings: Mapping[str, str] | None = None) -> Connection:
@@ -124,10 +131,13 @@ def _answers(admin: AdminClient) -> bool:
 
 
 def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:
+    codes = {failure.code() for failure in tried}
     told = (failure.str() for failure in tried if failure.code() != Failure._ALL_BROKERS_DOWN)
     reasons = dict.fromkeys(_AROUND.sub("", text) for text in told)
+    if tried and not reasons:  # librdkafka tells nobody why, for brokers do that to idle clients
+        reasons["Disconnected: the connection was closed without an answer"] = None
     return KafkaError(
         "MS320",
         f"no Kafka broker answers at {servers}: {'; '.join(reasons) or 'silence'}",
-        fix="check the address and that brokers run; with TLS or SASL, give security.protocol",
+        fix=next((fix for code, fix in _FIXES.items() if code in codes), _FIX),
     )
