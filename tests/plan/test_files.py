@@ -60,6 +60,13 @@ def test_other_options_are_refused(options: Any) -> None:
         checked_options(options)
 
 
+@pytest.mark.parametrize("options", [[("sasl.password", "secret")], {"sasl.password": b"secret"}])
+def test_what_is_refused_is_not_told_for_it_may_be_a_secret(options: Any) -> None:
+    with pytest.raises(ms.PlanError, match="MS113") as caught:
+        checked_options(options)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_schema_is_given_in_every_way_that_schemas_are() -> None:
     assert str(file_schema("parquet", "user string")) == "user STRING"
     assert str(file_schema("csv", Score)) == "user STRING, points BIGINT"

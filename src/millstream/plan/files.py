@@ -61,7 +61,7 @@ def checked_options(options: Any) -> tuple[tuple[str, str], ...]:
         return tuple((name, _option(name, value)) for name, value in options.items())
     raise PlanError(
         "MS113",
-        f"options={options!r} is no dict of names and values",
+        f"options, of type {type(options).__name__}, is no dict with texts for names",
         fix="give one, such as options={'header': True}",
     )
 
@@ -95,6 +95,7 @@ def _option(name: str, value: Any) -> str:
         return str(value)
     raise PlanError(
         "MS113",
-        f"the option {name!r} is {value!r}",
+        # Not what it is: it may be a secret.
+        f"the option {name!r} is of type {type(value).__name__}",
         fix="give text, a number, True or False",
     )

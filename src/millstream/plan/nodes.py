@@ -108,7 +108,7 @@ class KafkaSource(SplitSource):
     max_per_batch: int | None
     on_data_loss: Literal["fail", "continue"]
     servers: str | None
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # may be secret
 
 
 @dataclass(frozen=True, eq=False)

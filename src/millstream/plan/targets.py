@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 FileFormat = Literal["parquet", "json", "csv", "text"]
@@ -55,7 +55,7 @@ class Kafka(Target):
     changes: Changes
     delivery: Delivery
     servers: str | None
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # may be secret
 
 
 @dataclass(frozen=True, slots=True)
