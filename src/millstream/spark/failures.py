@@ -16,6 +16,9 @@ _TOLD = re.compile(
 
 
 _LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
+_KEPT_OUT = re.compile(
+    r"org\.apache\.kafka\.common\.errors\.(?:Ssl|Sasl)AuthenticationException: (?P<why>[^\n]*)"
+)
 
 
 @contextmanager
@@ -30,9 +33,21 @@ def explained() -> Iterator[None]:
         if lost := _LOST.search(str(error)):
             raise _lost(lost["what"]) from error
         if found is None or found["code"] not in CODES:
+            if kept_out := _KEPT_OUT.search(str(error)):
+                raise _unreachable(kept_out["why"]) from error
             raise
         kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
         raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error
+
+
+def _unreachable(why: str) -> KafkaError:
+    """The error of Java's client, which reads the records. Ours has got in before the job began."""
+    return KafkaError(
+        "MS320",
+        f"Kafka does not let Spark's client in: {why.rstrip('.')}",
+        fix="if it did before, see what has changed, a password or a certificate; else give "
+        "read_kafka(…, options=…) settings that Java's client knows, too",
+    )
 
 
 def _lost(what: str) -> KafkaError:
