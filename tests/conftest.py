@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from millstream.kafka import local
 from millstream.kafka.cluster import Cluster
+from millstream.kafka.jars import jars
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Derandomised: a test that passed here passes everywhere, on the same examples.
 settings.register_profile(
@@ -27,3 +32,23 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     data = tmp_path_factory.mktemp("broker")
     yield local.up(port=0, data=data)
     local.down(data)
+
+
+@pytest.fixture(scope="session")
+def spark_stops() -> Iterator[None]:
+    """The Spark session that tests share, with the connector to Kafka, ends when they are done."""
+    from millstream.testing.on_spark import replay_session  # most tests need no Spark
+
+    jars("connector")  # a session takes what is there when it is made
+    yield
+    if replay_session.cache_info().currsize:  # those that only might need it do not start it
+        replay_session().stop()
+        replay_session.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def spark(spark_stops: None) -> SparkSession:
+    """The Spark session that tests share."""
+    from millstream.testing.on_spark import replay_session
+
+    return replay_session()
