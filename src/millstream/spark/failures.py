@@ -17,7 +17,8 @@ _TOLD = re.compile(
 
 _LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
 _KEPT_OUT = re.compile(
-    r"org\.apache\.kafka\.common\.errors\.(?:Ssl|Sasl)AuthenticationException: (?P<why>[^\n]*)"
+    r"org\.apache\.kafka\.common\.errors\.(?:Ssl|Sasl)AuthenticationException: "
+    r"(?P<why>[^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)"
 )
 
 
