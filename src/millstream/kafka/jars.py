@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import queue
 import re
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
@@ -57,6 +59,9 @@ def pinned(kind: Literal["broker", "connector"]) -> list[Jar]:
     """
     pins = tomllib.loads(files(__package__).joinpath("jars.toml").read_text(encoding="utf-8"))
     return [_jar(name, sha256) for name, sha256 in pins[kind].items()]
+
+
+_AT_ONCE = 4
 
 
 def _jar(name: str, sha256: str) -> Jar:
@@ -112,7 +117,7 @@ def _fetch(missing: list[Jar], cache: Path, say: Say) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # left by one who was killed
     folder.mkdir()
     try:
-        output = _run_ivy(missing, folder, say)
+        output = _run_ivies(missing, folder, say)
         absent = [jar for jar in missing if not (folder / jar.file).exists()]
         if absent:
             raise _not_fetched(absent, output)
@@ -124,31 +129,59 @@ def _fetch(missing: list[Jar], cache: Path, say: Say) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run_ivy(missing: list[Jar], folder: Path, say: Say) -> list[str]:
-    """What Ivy says; the jars are in the folder then, as far as it could fetch them."""
-    (folder / "ivy.xml").write_bytes(_ivy_file(missing))
-    settings = Path.home() / ".ivy2" / "ivysettings.xml"
-    ivy = [
-        *(java_command(os.environ), "-jar", str(_ivy_jar())),
-        *(["-settings", str(settings)] if settings.exists() else []),
-        # Its own cache would need a lock against all others who use it.
-        *("-cache", str(folder / "cache")),
-        *("-ivy", str(folder / "ivy.xml")),
-        *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
-    ]
+def _run_ivies(missing: list[Jar], folder: Path, say: Say) -> list[str]:
+    """What Ivy says; the jars are in the folder then, as far as it could fetch them.
+
+    Ivy fetches one after the other, and waits for the network most of the time: so there are some.
+    """
+    parts = [missing[i::_AT_ONCE] for i in range(min(_AT_ONCE, len(missing)))]
+    told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     output: list[str] = []
-    found, fetched = 0, 0
-    with subprocess.Popen(
-        ivy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+    found, fetched, running = 0, 0, len(parts)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        runs = [pool.submit(_run_ivy, p, folder, i, told.put) for i, p in enumerate(parts)]
+        while running:
+            line = told.get()
+            if line is None:
+                running -= 1
+                continue
             output.append(line.strip())
             found += line.startswith("\tfound ")
             fetched += "[SUCCESSFUL ]" in line
             doing = f"fetching jars: {fetched}" if fetched else f"finding jars: {found}"
             say(f"{doing} of {len(missing)}")
+    for run in runs:
+        run.result()
     return output
+
+
+def _run_ivy(
+    jars: list[Jar], folder: Path, number: int, tell: Callable[[str | None], None]
+) -> None:
+    """Tells each line that Ivy says, and None at its end."""
+    file = folder / f"ivy-{number}.xml"
+    file.write_bytes(_ivy_file(jars))
+    settings = Path.home() / ".ivy2" / "ivysettings.xml"
+    try:
+        with subprocess.Popen(
+            [
+                *(java_command(os.environ), "-jar", str(_ivy_jar())),
+                *(["-settings", str(settings)] if settings.exists() else []),
+                # Its own cache would need a lock against all others who use it.
+                *("-cache", str(folder / f"cache-{number}")),
+                *("-ivy", str(file)),
+                *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                tell(line)
+    finally:
+        tell(None)
 
 
 def _ivy_file(missing: list[Jar]) -> bytes:
