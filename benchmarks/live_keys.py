@@ -13,6 +13,7 @@ from benchmarks.inputs import LONG_WINDOW_SECONDS, Batch
 from benchmarks.memory import Peak
 from benchmarks.results import Result, Target
 from benchmarks.sizes import Sizes
+from benchmarks.spec import Engine
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class LiveKeys:
         sizes = bench.sizes
         found = self._measured(bench)
         many, fewer = median(found.many), median(found.fewer)
-        peaks = {"millstream": found.peak, "rocksdb": self._peak_of_spark(bench)}
+        peaks: dict[Engine, Peak] = {"millstream": found.peak, "rocksdb": self._peak_of_spark(bench)}
         return [
             Result(
                 self.name,
