@@ -54,7 +54,10 @@ class LiveKeys:
         sizes = bench.sizes
         found = self._measured(bench)
         many, fewer = median(found.many), median(found.fewer)
-        peaks: dict[Engine, Peak] = {"millstream": found.peak, "rocksdb": self._peak_of_spark(bench)}
+        peaks: dict[Engine, Peak] = {
+            "millstream": found.peak,
+            "rocksdb": self._peak_of_spark(bench),
+        }
         return [
             Result(
                 self.name,
