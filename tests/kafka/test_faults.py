@@ -5,9 +5,7 @@ from __future__ import annotations
 from campaign import Campaign
 
 
-def test_each_number_is_counted_once_though_the_job_and_a_leader_die_and_a_zombie_wakes_up(
-    tmp_path,
-):
+def test_each_number_is_counted_once_though_a_leader_dies_and_a_zombie_wakes_up(tmp_path):
     with Campaign(tmp_path, seed=1, say=print) as campaign:
         found = campaign.run(kills=0, zombies=1, leaders=1, stalls=0)
     assert campaign.done["zombie ended with an error"] == 1
