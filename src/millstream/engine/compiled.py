@@ -117,26 +117,33 @@ class Compiled:
         return self.grouped(elements, [new, *more, *merged], single)
 
     def grouped(
-        self, table: pl.DataFrame, aggregated: list[pl.Expr], before: Sequence[pl.Expr] = ()
+        self,
+        table: pl.DataFrame,
+        aggregated: list[pl.Expr],
+        before: Sequence[pl.Expr] = (),
+        after: Sequence[pl.Expr] = (),
     ) -> pl.DataFrame:
         """The table by owner. The order of rows within a group counts, that of groups does not."""
-        if not self.by_window:
-            rows = table.lazy().with_columns(before)
-            return rows.group_by(self.owner).agg(aggregated).collect()
         # A window's start says its end.
-        by, rest = [*self.keys, "start"], [pl.col("end").first()]
+        by = [*self.keys, "start"] if self.by_window else self.owner
+        rest = [pl.col("end").first()] if self.by_window else []
         windows = [table]
-        many = self.keys and table.height > _MANY_ROWS
+        many = self.by_window and self.keys and table.height > _MANY_ROWS
         if many and table["start"].n_unique() <= _FEW_WINDOWS:
             # Keys alone are grouped faster than keys with windows, if there are many of them.
             windows = table.partition_by("start", maintain_order=True)
             by, rest = list(self.keys), [pl.col("start", "end").first()]
         made = [
-            window.lazy().with_columns(before).group_by(by).agg(*rest, *aggregated).collect()
+            window.lazy()
+            .with_columns(before)
+            .group_by(by)
+            .agg(*rest, *aggregated)
+            .select(*self.owner, pl.exclude(self.owner))
+            .with_columns(after)
+            .collect()
             for window in windows
         ]
-        whole = pl.concat(made, how="vertical_relaxed")
-        return whole.select(*self.owner, pl.exclude(self.owner))
+        return pl.concat(made, how="vertical_relaxed")
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""

@@ -34,21 +34,24 @@ class Firing:
             return state
         grouping, moment = self.grouping, self.grouping.moment(state)
         asked = who & ~pl.col("closed")
-        panes = state.panes.with_columns(
-            fires=asked & grouping.trigger.should_fire(grouping.env, moment),
-            expires=asked & grouping.expired(state),
-            joined=pl.lit(0, pl.Int64),
-        ).with_columns(acts=pl.col("fires") | pl.col("expires"))
-        if not panes["acts"].any():
-            return replace(state, panes=panes.drop("fires", "expires", "acts"))
-        panes = panes.with_columns(
-            **grouping.trigger.on_fire(grouping.env, pl.col("fires"), moment)
+        fires = asked & grouping.trigger.should_fire(grouping.env, moment)
+        expires = asked & grouping.expired(state)
+        nobody = pl.lit(0, pl.Int64).alias("joined")
+        if not state.panes.select((fires | expires).any()).item():
+            return replace(state, panes=state.panes.with_columns(nobody))
+        panes = (
+            state.panes.lazy()
+            .with_columns(nobody, fires=fires, expires=expires, acts=fires | expires)
+            .with_columns(**grouping.trigger.on_fire(grouping.env, pl.col("fires"), moment))
+            .with_columns(
+                closed=pl.col("closed")
+                | (pl.col("fires") & grouping.trigger.finished(grouping.env)),
+                timing=_timing(moment.end_passed, moved_from),
+            )
+            .with_columns(last=pl.col("expires") | pl.col("closed"))
+            .with_columns(shown=self._wanted())
+            .collect()
         )
-        panes = panes.with_columns(
-            closed=pl.col("closed") | (pl.col("fires") & grouping.trigger.finished(grouping.env)),
-            timing=_timing(moment.end_passed, moved_from),
-        )
-        panes = panes.with_columns(last=pl.col("expires") | pl.col("closed"))
         return self._let_out(replace(state, panes=panes), output, order)
 
     def _wanted(self) -> pl.Expr:
@@ -64,11 +67,14 @@ class Firing:
     def _let_out(self, state: State, output: Output, order: int) -> State:
         assert state.panes is not None
         grouping = self.grouping
-        live = state.panes.with_columns(shown=self._wanted())
-        wanted = live.filter("shown").with_columns(
-            first=pl.col("index") == 0, timestamp=grouping.timestamp()
+        live = state.panes
+        panes = grouping.results.of(
+            live.lazy()
+            .filter("shown")
+            .with_columns(first=pl.col("index") == 0, timestamp=grouping.timestamp())
+            .collect(),
+            state.elements,
         )
-        panes = grouping.results.of(wanted, state.elements)
         if grouping.windowing.refine is Refinement.RETRACTING:
             # A pane that would say what the one before it said is not shown.
             panes, emitted = grouping.results.refined(panes, state.emitted)
@@ -84,7 +90,7 @@ class Firing:
         """What was new is not new any more; panes that were shown count."""
         assert state.panes is not None
         grouping, acts = self.grouping, pl.col("acts")
-        panes = state.panes.with_columns(
+        panes = state.panes.lazy().with_columns(
             pl.when(acts).then(0).otherwise("new").alias("new"),
             pl.when(acts).then(None).otherwise("arrived").alias("arrived"),
             pl.when(acts).then(None).otherwise("stamp").alias("stamp"),
@@ -92,14 +98,15 @@ class Firing:
         )
         elements = state.elements
         if grouping.windowing.refine is Refinement.DISCARDING:
-            elements = without(elements, panes.filter(acts), grouping.owner)
+            if elements is not None:
+                elements = without(elements, state.panes.filter(acts), grouping.owner)
             panes = panes.with_columns(
                 pl.when(acts).then(nothing).otherwise(name).alias(name)
                 for a in grouping.accumulators
                 for name, nothing in a.neutral()
             )
         panes = panes.drop("fires", "expires", "acts", "timing", "last", "shown")
-        return replace(state, panes=panes, elements=elements)
+        return replace(state, panes=panes.collect(), elements=elements)
 
 
 def _timing(end_passed: pl.Expr, moved_from: int | None) -> pl.Expr:

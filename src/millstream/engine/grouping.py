@@ -76,6 +76,8 @@ class Grouping:
 
     def _advance_watermark(self, state: State, watermark: int, output: Output) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
+        if state.panes is None or (state.panes["end"] > watermark).all():
+            return state  # no window ends, and none expires before it has ended
         expired = self.compiled.expired(state)
         passing = (pl.col("end") > before) & (pl.col("end") <= watermark)
         state = self._firing.ask(state, passing | expired, output, order=1, moved_from=before)

@@ -21,16 +21,18 @@ class Intake:
         """The state with the batch's elements in it; late ones go to the output."""
         kind = self.grouping.windowing.where
         windows = batch if "start" in batch.columns else assigned(kind, batch)
-        windows = windows.with_columns(
-            late=self._reason(state, windows), arrived=self._arrived(state, windows)
-        )
-        output.late.append(windows.filter(pl.col("late").is_not_null()))
-        accepted = windows.filter(pl.col("late").is_null()).drop("late")
+        # A closed window takes no part any more: nothing joins it, nothing merges with it.
+        closed, live = None, state.panes
+        if live is not None and live["closed"].any():
+            closed, live = live.filter("closed"), live.filter(~pl.col("closed"))
+        windows = windows.with_columns(arrived=self._arrived(state, windows))
+        late = windows.select(self._reason(state, windows, closed)).to_series()
+        accepted = windows
+        if late.null_count() < late.len():
+            output.late.append(windows.with_columns(late=late).filter(late.is_not_null()))
+            accepted = windows.filter(late.is_null())
         if not accepted.height:
             return state
-        # A closed window takes no part any more: nothing joins it, nothing merges with it.
-        closed = None if state.panes is None else state.panes.filter("closed")
-        live = None if state.panes is None else state.panes.filter(~pl.col("closed"))
         table = concatenated(live, self._partial_panes(accepted))
         assert table is not None
         elements = self._with_kept(state.elements, accepted)
@@ -51,21 +53,20 @@ class Intake:
         now = pl.lit(state.watermark, pl.Int64)
         return pl.col("arrived").fill_null(now) if "arrived" in windows.columns else now
 
-    def _reason(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+    def _reason(self, state: State, windows: pl.DataFrame, closed: pl.DataFrame | None) -> pl.Expr:
         """Why a window cannot take an element; null if it can."""
         return (
             pl.when(pl.col("start").is_null())
             .then(pl.lit("no window"))
             .when(self.grouping.expired(state))
             .then(pl.lit("expired"))
-            .when(self._joins_closed(state, windows))
+            .when(self._joins_closed(windows, closed))
             .then(pl.lit("closed"))
         )
 
-    def _joins_closed(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+    def _joins_closed(self, windows: pl.DataFrame, closed: pl.DataFrame | None) -> pl.Expr:
         """Whether a window is, or would become part of, one whose trigger has finished."""
-        closed = None if state.panes is None else state.panes.filter("closed")
-        if closed is None or not closed.height:
+        if closed is None:
             return pl.lit(False)
         keys = list(self.grouping.keys)
         bounds = closed.select(*keys, other_start="start", other_end="end")
@@ -79,31 +80,34 @@ class Intake:
 
     def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
         """The accepted elements, folded into fresh panes for each key and window."""
-        grouping = self.grouping
-        panes = self._folded(accepted)
-        return panes.with_columns(
-            pl.lit(0, pl.Int64).alias("index"),
-            pl.lit(False).alias("closed"),
-            pl.lit(False).alias("old"),
-            pl.col("new").alias("joined"),
-            *(pl.lit(c.fresh, c.dtype).alias(c.name) for c in grouping.trigger_columns),
+        fresh = (pl.lit(c.fresh, c.dtype).alias(c.name) for c in self.grouping.trigger_columns)
+        return (
+            self._folded(accepted)
+            .with_columns(
+                pl.lit(0, pl.Int64).alias("index"),
+                pl.lit(False).alias("closed"),
+                pl.lit(False).alias("old"),
+                pl.col("new").alias("joined"),
+                *fresh,
+            )
+            .collect()
         )
 
-    def _folded(self, accepted: pl.DataFrame) -> pl.DataFrame:
+    def _folded(self, accepted: pl.DataFrame) -> pl.LazyFrame:
         """The elements as panes; those that were combined before the shuffle are ones already.
 
         A program may have been changed to combine or not, while batches of both kinds wait.
         """
         if "new" not in accepted.columns:
-            return self._from_elements(accepted)
+            return self._from_elements(accepted).lazy()
+        stamp = pl.lit(None, pl.Int64).alias("stamp")  # their window's end does it
+        if not accepted["new"].null_count():
+            return accepted.lazy().with_columns(stamp)
         combined = accepted.filter(pl.col("new").is_not_null())
-        panes = combined.with_columns(stamp=pl.lit(None, pl.Int64))  # their window's end does it
-        if combined.height == accepted.height:
-            return panes
         rest = accepted.filter(pl.col("new").is_null())
-        both = concatenated(panes, self._from_elements(rest))
+        both = concatenated(combined.with_columns(stamp), self._from_elements(rest))
         assert both is not None
-        return both
+        return both.lazy()
 
     def _from_elements(self, accepted: pl.DataFrame) -> pl.DataFrame:
         # Elements behind the watermark do not move the timestamp.
@@ -118,7 +122,7 @@ class Intake:
         Windows that cannot merge are known by what they are: nothing has to be looked for.
         """
         grouping = self.grouping
-        panes = grouping.grouped(
+        return grouping.grouped(
             table,
             [
                 pl.col("new", "joined").sum(),
@@ -128,8 +132,8 @@ class Intake:
                 *(pl.col(c.name).first() for c in grouping.trigger_columns),
                 *(e for a in grouping.accumulators for e in a.merged()),
             ],
+            after=self._elements_counted(state),
         )
-        return self._with_elements_counted(state, panes)
 
     def _merged(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
         """One pane for each union: the old ones that it was made of, and what is new."""
@@ -150,7 +154,7 @@ class Intake:
         )
         panes = panes.rename({"union_start": "start", "union_end": "end"})
         panes = self._with_trigger_state(state, panes)
-        return self._with_elements_counted(state, panes.drop("same"))
+        return panes.drop("same").with_columns(self._elements_counted(state))
 
     def _with_trigger_state(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
         grouping, moment, env = self.grouping, self.grouping.moment(state), self.grouping.env
@@ -162,11 +166,11 @@ class Intake:
             for c in grouping.trigger_columns
         )
 
-    def _with_elements_counted(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
+    def _elements_counted(self, state: State) -> list[pl.Expr]:
         """The trigger of each pane hears how many elements have joined it."""
         grouping, joined = self.grouping, pl.col("joined")
         told = grouping.trigger.on_elements(grouping.env, joined, grouping.moment(state))
-        return panes.with_columns(**told, old=pl.lit(True))
+        return [*(each.alias(name) for name, each in told.items()), pl.lit(True).alias("old")]
 
     def _with_kept(
         self, elements: pl.DataFrame | None, accepted: pl.DataFrame

@@ -41,15 +41,17 @@ class Results:
 
     def of(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
         """The panes with the aggregates' values, ``sign`` 1, and ``filled`` if not empty."""
-        panes = _with_results(panes, self._folded)
-        panes = panes.with_columns(sign=pl.lit(1), filled=pl.lit(True))
+        told = _with_results(panes, self._folded)
+        told = told.with_columns(sign=pl.lit(1), filled=pl.lit(True))
         if self.keeps_elements:
-            panes = self._with_computed(panes, elements)
-        return panes.select(
-            *self.owner, *self.names, *_INFO, "timestamp", "sign", "filled"
-        ).with_columns(of_start="start", of_end="end")
+            told = self._with_computed(told.collect(), elements)
+        return (
+            told.select(*self.owner, *self.names, *_INFO, "timestamp", "sign", "filled")
+            .with_columns(of_start="start", of_end="end")
+            .collect()
+        )
 
-    def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
+    def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.LazyFrame:
         values = self._over_groups(self._standing(panes, elements))
         panes = panes.join(
             values, on=self.owner, how="left", nulls_equal=True, maintain_order="left"
@@ -129,10 +131,10 @@ class Results:
 
 def _with_results(
     panes: pl.DataFrame, folding: Sequence[tuple[Aggregated, Accumulator]]
-) -> pl.DataFrame:
+) -> pl.LazyFrame:
     """The panes with the values of accumulators, none of which may be more than its type holds."""
     for a, folder in folding:
         type = folder.beyond(panes)
         if type is not None:
             raise beyond(a.aggregate, type)
-    return panes.with_columns(folder.result().alias(a.name) for a, folder in folding)
+    return panes.lazy().with_columns(folder.result().alias(a.name) for a, folder in folding)

@@ -60,10 +60,7 @@ class Arrival:
     def table(self) -> pl.DataFrame:
         """The rows, with the window that they are for."""
         rows = unpacked(self.blob)
-        if self.window is None:
-            return rows
-        start, end = self.window
-        return rows.with_columns(start=pl.lit(start, pl.Int64), end=pl.lit(end, pl.Int64))
+        return rows if self.window is None else _in_window(rows, *self.window)
 
 
 @dataclass(slots=True)
@@ -165,8 +162,8 @@ class Shard:
             output.panes += self._final_panes(name, arrived.pop(name, []))
             awake.discard(name)
         touched = sorted(awake | arrived.keys())
-        if touched:
-            self._step_in(touched, arrived, watermark, now, output)
+        for names in self._together(touched, arrived):
+            self._step_in(names, arrived, watermark, now, output)
         clocks.watermark, clocks.now = watermark, now
         holds = [b.holds for b in clocks.buckets.values() if b.holds is not None]
         clocks.output_watermark = max(clocks.output_watermark, min([watermark, *holds]))
@@ -318,6 +315,25 @@ class Shard:
         for part in bucket.part_names():
             self._store.remove(f"{name}{part}")
 
+    def _together(
+        self, names: list[str], arrived: dict[str, list[Arrival | pl.DataFrame]]
+    ) -> Iterator[list[str]]:
+        """The buckets that the engine runs in at a time: many small ones, or a large one."""
+        some: list[str] = []
+        rows = 0
+        for name in names:
+            mine = sum(
+                a.rows if isinstance(a, Arrival) else a.height for a in arrived.get(name, ())
+            )
+            mine += self.clocks.buckets.get(name, Bucket()).all_rows
+            if some and rows + mine > MANY_ROWS:
+                yield some
+                some, rows = [], 0
+            some.append(name)
+            rows += mine
+        if some:
+            yield some
+
     def _step_in(
         self,
         names: list[str],
@@ -327,34 +343,33 @@ class Shard:
         output: Output,
     ) -> None:
         """Reads the buckets, runs the engine in them, and writes them back."""
-        batches = [
-            each.table() if isinstance(each, Arrival) else each
-            for name in names
-            for each in arrived.get(name, ())
-        ]
-        state = self._read(names, batches)
-        state, made = self.grouping.step(state, concatenated(*batches), watermark, now)
-        output.panes += made.panes
-        output.late += [table for table in made.late if table.height]
-        self._write(names, state)
-
-    def _read(self, names: list[str], batches: list[pl.DataFrame]) -> State:
-        """The state in the buckets; what stood beside them joins the batches."""
-        clocks = self.clocks
         tables: dict[str, list[pl.DataFrame]] = defaultdict(list)
+        batches: list[pl.DataFrame] = []
         for name in names:
-            bucket = clocks.buckets.get(name, Bucket())
+            bucket = self.clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
+            batches += self._batches(name, arrived.get(name, []))
             batches += [self._part(name, bucket, part) for part in bucket.part_names()]
-        return State(
+        state = State(
             panes=concatenated(*tables["panes"]),
             elements=concatenated(*tables["elements"]),
             emitted=concatenated(*tables["emitted"]),
-            watermark=clocks.watermark,
-            output_watermark=clocks.output_watermark,
-            now=clocks.now,
+            watermark=self.clocks.watermark,
+            output_watermark=self.clocks.output_watermark,
+            now=self.clocks.now,
         )
+        state, made = self.grouping.step(state, concatenated(*batches), watermark, now)
+        output.panes += made.panes
+        output.late += made.late
+        self._write(names, state)
+
+    def _batches(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """What arrived in a bucket, as one table if there is something."""
+        rows = concatenated(*(unpacked(a.blob) if isinstance(a, Arrival) else a for a in arrivals))
+        if rows is not None:
+            by_window = self._compiled.by_window
+            yield _in_window(rows, *map(int, name.split(":"))) if by_window else rows
 
     def _blob(self, name: str) -> bytes:
         blob = self._store.read(name)
@@ -363,8 +378,7 @@ class Shard:
         return blob
 
     def _write(self, names: list[str], state: State) -> None:
-        tables = {kind: self._split(getattr(state, kind)) for kind in _TABLES}
-        facts = self._facts(state)
+        tables = {kind: self._split(getattr(state, kind), names) for kind in _TABLES}
         for name in names:
             old = self.clocks.buckets.pop(name, Bucket())
             for part in old.part_names():
@@ -380,43 +394,37 @@ class Shard:
                     tables=sorted(blobs),
                     rows=sum(table.height for table in held.values()),
                     size=sum(map(len, blobs.values())),
-                    **facts.get(name, {}),
+                    **self._facts(state, held),
                 )
 
-    def _split(self, table: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
-        return {} if table is None else dict(self._by_name(table))
-
-    def _by_name(self, table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+    def _split(self, table: pl.DataFrame | None, names: list[str]) -> dict[str, pl.DataFrame]:
+        """The table by the names of the buckets that it is of."""
+        if table is None or not table.height:
+            return {}
+        if len(names) == 1:
+            return {names[0]: table}
         if not self._compiled.by_window:
-            return _by_bucket(table)
+            return dict(_by_bucket(table))
         parts = table.partition_by("start", "end", as_dict=True, maintain_order=True)
-        return ((f"{start}:{end}", part) for (start, end), part in parts.items())
+        return {f"{start}:{end}": part for (start, end), part in parts.items()}
 
-    def _facts(self, state: State) -> dict[str, dict[str, Any]]:
-        """When something will happen in each bucket, and what holds the output watermark."""
-        facts: dict[str, dict[str, Any]] = {}
-        if state.panes is not None:
-            named = self._named(state.panes)
-            for row in (
-                named.group_by("name")
-                .agg(
-                    self.grouping.wakes(state).min().alias("wakes"),
-                    self.grouping.due(state).alias("due"),
-                    self.grouping.holds().min().alias("holds"),
+    def _facts(self, state: State, held: dict[str, pl.DataFrame]) -> dict[str, Any]:
+        """When something will happen in a bucket, and what holds the output watermark."""
+        grouping, facts = self.grouping, dict[str, Any]()
+        if "panes" in held:
+            facts = (
+                held["panes"]
+                .select(
+                    wakes=grouping.wakes(state).min(),
+                    due=grouping.due(state),
+                    holds=grouping.holds().min(),
                 )
-                .iter_rows(named=True)
-            ):
-                facts[row.pop("name")] = row
-        if state.emitted is not None:
-            owed = self._named(state.emitted.filter(self.grouping.owed()))
-            for name, stamp in owed.group_by("name").agg(pl.col("timestamp").min()).iter_rows():
-                facts[name]["holds"] = _least(facts[name]["holds"], stamp)
+                .row(0, named=True)
+            )
+        if "emitted" in held:
+            owed: Any = held["emitted"].filter(grouping.owed())["timestamp"].min()
+            facts["holds"] = _least(facts["holds"], owed)
         return facts
-
-    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
-        if self._compiled.by_window:
-            return table.with_columns(name=pl.format("{}:{}", "start", "end"))
-        return table.with_columns(name=pl.col("bucket").cast(pl.String))
 
 
 def cut(
@@ -436,6 +444,10 @@ def cut(
 def _lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
     """The lane of each row, by other digits of the hash than those that say the shard."""
     return hashed(table, keys) // 2**32 % LANES
+
+
+def _in_window(rows: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
+    return rows.with_columns(start=pl.lit(start, pl.Int64), end=pl.lit(end, pl.Int64))
 
 
 def _by_bucket(table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:

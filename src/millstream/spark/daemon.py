@@ -15,6 +15,7 @@ import pandas  # type: ignore[import-untyped] # noqa: F401
 import pyarrow.pandas_compat  # noqa: F401
 import pyspark.sql.streaming.proto.StateMessage_pb2
 import pyspark.sql.streaming.stateful_processor_api_client
+import pyspark.testing.utils
 import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 

@@ -150,7 +150,8 @@ class Time(Task):
 
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         good, bad = timed(rows, self.step, self.column)
-        run.reject(self.step, bad, self.rejected)
+        if bad is not None:
+            run.reject(self.step, bad, self.rejected)
         if self.mark is not None and self.policy is not None and good.height:
             follows = good[TIME]
             if isinstance(self.policy, Punctuated):

@@ -111,9 +111,11 @@ class Positions:
         self._told: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
         self._batch: int | None = None
 
-    def follow(self, query: StreamingQuery) -> None:
-        """Takes note of a batch that Spark has reported."""
-        progress = query.lastProgress if self._topics else None
+    def follow(self, query: StreamingQuery, batch: int | None) -> None:
+        """Takes note of a batch that is done, as soon as Spark reports it."""
+        if not self._topics or batch == self._batch:
+            return  # a report is long, and takes the JVM a while to tell
+        progress = query.lastProgress
         if progress is None or progress.batchId == self._batch:
             return
         self._batch = progress.batchId

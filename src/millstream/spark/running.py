@@ -127,6 +127,7 @@ class StreamingJob:
         self._positions = Positions(name, topics.values())
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
+        self._done: int | None = None
         self.error: BaseException | None = None
         clock = plan.needs_clock
         with explained():
@@ -181,6 +182,7 @@ class StreamingJob:
         lost = self._positions.lost()
         rows = _written(self._lowered, frame, number)
         self._ledger.settle(number, rows, started, lost)
+        self._done = number
 
     def _watch(self) -> None:
         tracker = self._ledger.tracker
@@ -188,7 +190,7 @@ class StreamingJob:
             with explained():
                 tracker.state("running")
                 while self.query.isActive:
-                    self._positions.follow(self.query)
+                    self._positions.follow(self.query, self._done)
                     if self._stopping.wait(0.1) and not self.query.status["isTriggerActive"]:
                         self.query.stop()
                     time.sleep(0.05 if self._stopping.is_set() else 0)
@@ -201,7 +203,7 @@ class StreamingJob:
                 self.error = error
                 tracker.state("failed")
         with suppress(Exception):  # the JVM itself may be gone
-            self._positions.follow(self.query)
+            self._positions.follow(self.query, self._done)
         self._positions.close()
         self._checkpoint.forget()
 

@@ -174,7 +174,8 @@ def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelop
 
 def _in_order(tables: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """All panes of a step, by the ends of their windows: so a reader of a topic gets a key's."""
-    panes = concatenated(*tables)
+    # Of one order are all panes of a table; the tables come by the ends of windows, as a rule.
+    panes = concatenated(*sorted(tables, key=lambda table: table["order"].max() or 0))
     if panes is None:
         return
     if not (panes["order"].is_sorted() and panes["end"].is_sorted()):

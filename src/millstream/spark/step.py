@@ -7,14 +7,16 @@ imported here that only a worker needs.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 if TYPE_CHECKING:
     from millstream.spark.stage import Stage
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 
 _CLOCKS = "clocks"  # the names of tables have a grouping before them
+
+# Not as text, which every task would ask the JVM to parse, four times.
+_NAME = StructType([StructField("name", StringType())])
+_BLOB = StructType([StructField("blob", BinaryType())])
 
 
 class Step(StatefulProcessor):
@@ -39,7 +45,7 @@ class Step(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: all of it is one variable, since Spark analyzes each in every task."""
         self._handle = handle
-        self._tables = _Tables(handle.getMapState("tables", "name string", "blob binary"))
+        self._tables = _Tables(handle.getMapState("tables", _NAME, _BLOB))
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -62,7 +68,8 @@ class Step(StatefulProcessor):
         return self._run(key[0], [], timerValues, woken=True)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is held open. What a worker had to import for its first task, it keeps."""
+        _keep_all()
 
     def _run(
         self, label: int, envelopes: Iterable[Envelope], timer: Any, woken: bool
@@ -90,6 +97,16 @@ class Step(StatefulProcessor):
         if wanted is not None and known != wanted:
             self._handle.registerTimer(wanted)
         shelf.clocks["timer"] = wanted
+
+
+@cache
+def _keep_all() -> None:
+    """Once in a process: what is there is never looked through for garbage again.
+
+    Spark has its workers look for garbage after each task. See ``daemon.py``, too.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @lru_cache(maxsize=64)

@@ -72,12 +72,12 @@ def refused(step: str, reasons: list[str], records: list[str]) -> pl.DataFrame:
     return with_time(table)
 
 
-def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows with the event time that a column says, and those that have none."""
+def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The rows with the event time that a column says, and those that have none, if there are."""
     micros = micros_of(rows[column])
     told = rows.with_columns(micros.alias(TIME))
     if not micros.null_count():
-        return told, refused(step, [], [])
+        return told, None
     good, bad = told.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
     reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
@@ -97,7 +97,8 @@ def micros_of(values: pl.Series) -> pl.Series:
         exact = values.cast(pl.Float64) * 1_000_000
         inside = exact.is_between(float(FIRST), float(LAST)).fill_null(False)
         micros = exact.set(~inside, None).round().cast(pl.Int64)
-    return micros.set(~micros.is_between(FIRST, LAST).fill_null(False), None)
+    inside = micros.is_between(FIRST, LAST)
+    return micros if inside.all(ignore_nulls=True) else micros.set(~inside.fill_null(False), None)
 
 
 def instant_of(micros: pl.Expr) -> pl.Expr:
