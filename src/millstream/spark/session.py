@@ -95,6 +95,9 @@ def local_session(
         "spark.driver.host": "127.0.0.1",
         **_connector(kafka),
         "spark.python.daemon.module": "millstream.spark.daemon",
+        # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
+        # and each waits until the one before it is acknowledged.
+        "spark.python.unix.domain.socket.enabled": "true",
         # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
         # are forked from a second daemon, and none serves both.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
