@@ -34,8 +34,8 @@ class Sizes:
 
     rate: int = 5_000
     """Records a second, where latency is measured."""
-    rate_seconds: int = 100
-    rate_warm_up: int = 60
+    rate_seconds: int = 180
+    rate_warm_up: int = 120
     """Seconds of these that do not count."""
 
     @property
