@@ -191,6 +191,7 @@ def _run_on_spark(
     from millstream.spark.checkpoint import opened
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
+    from millstream.spark.loading import sees_files
     from millstream.spark.physical import physical
     from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
     from millstream.spark.session import checked_session, local_session
@@ -201,6 +202,8 @@ def _run_on_spark(
     with interrupts_later():
         made = spark or local_session(name, kafka=bool(topics))
         session = checked_session(made, streaming, kafka=bool(topics))
+    if plan.loaded and not sees_files(session):
+        plan = physical(sinks, loads=False)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     labels = labels_of(partitions, partitions)
     check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))

@@ -96,9 +96,11 @@ def _does(plan: Physical, instance: Instance) -> str:
     node = instance.node
     match instance.role:
         case "raw":
-            return "records"
+            return "records" if isinstance(node, KafkaSource) else "names of files"
         case "run" if isinstance(node, KafkaSource) and instance.input is not None:
             return f"columns of their {node.format}"
+        case "run" if node in plan.loaded:
+            return "their rows"
         case "prepare":
             return "keys and inputs"
         case "scatter":

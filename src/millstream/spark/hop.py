@@ -30,6 +30,7 @@ from millstream.plan.records import record_text
 from millstream.plan.targets import Target
 from millstream.reference.functions import apply, failure, own_copy
 from millstream.spark.decoding import decoded
+from millstream.spark.loading import PATH, loaded
 from millstream.spark.sinks import Slice, Writer, writer_of
 from millstream.spark.slices import number_of
 from millstream.spark.specs import GroupingSpec, InputSpec
@@ -137,6 +138,20 @@ class Decode(Task):
         (topic, *_) = [record["topic"]] if "topic" in record else self.source.topics
         told = {name: record[name] for name in ("partition", "offset", "timestamp")}
         return {"topic": topic, **told, **{n: _shown(record[n]) for n in ("key", "value")}}
+
+
+@dataclass
+class Load(Task):
+    """Reads the files that rows name."""
+
+    below: int = 0
+    schema: pa.Schema | None = None
+
+    def take(self, rows: pl.DataFrame, run: Run) -> None:
+        for path in rows[PATH]:
+            for table in loaded(self.step, path, self.below, self.schema):
+                run.count(self.step, "read", table.num_rows)
+                self.give(with_time(from_arrow(table)), run)
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from millstream.plan.functions import function_name
 from millstream.plan.grouping import REASON, WINDOW
 from millstream.plan.nodes import (
     EventTime,
+    FilesSource,
     Function,
     Grouping,
     KafkaSource,
@@ -49,6 +50,7 @@ from millstream.spark.hop import (
     Follow,
     Group,
     Hop,
+    Load,
     Packed,
     Pick,
     PortSpec,
@@ -60,6 +62,7 @@ from millstream.spark.hop import (
 )
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.kafka_source import REFUSED, raw_columns
+from millstream.spark.loading import PATH, depth
 from millstream.spark.physical import (
     Instance,
     Physical,
@@ -156,7 +159,7 @@ class _Lowering:
 
     def _source(self, source: Source) -> Wide:
         frame = self.read(source)
-        read = raw_columns(source) if decodes(source) else source.schema.names
+        read = self._read_columns(source)
         names = {name: f"__millstream_s{i}" for i, name in enumerate(read)}
         columns = [col(name).alias(column) for name, column in names.items()]
         if isinstance(source, KafkaSource):
@@ -173,6 +176,12 @@ class _Lowering:
         wide.rejected = {} if flag is None else {origin: REFUSED}
         self.types[origin] = wide.types(wide.ports[origin])
         return wide
+
+    def _read_columns(self, source: Source) -> Sequence[str]:
+        """What Spark reads of a source."""
+        if source in self.plan.loaded:
+            return (PATH,)
+        return raw_columns(source) if decodes(source) else source.schema.names
 
     def _has_splits(self, source: Source | None) -> bool:
         """Whether rows tell the split that they are of."""
@@ -280,6 +289,7 @@ class _Lowering:
         first = source is not None and not any(i.phase > 1 for i in group)
         marks = {i.mark for i in self.plan.instances if i.role == "scatter" and i.source is source}
         bounded = source is not None and source.bounded and self.ending
+        loads = any(isinstance(task, Load) for task in made)
         return Hop(
             ports=ports,
             envelopes=envelopes,
@@ -296,7 +306,7 @@ class _Lowering:
             schema=arrow_of(self.envelope),
             split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
-            source=source.name if source is not None and first else None,
+            source=source.name if source is not None and first and not loads else None,
             slices=_slices(source, group),
             origin=source.name if source is not None else "",
             by_split=any(isinstance(t, Time) and t.mark for t in made),
@@ -360,6 +370,9 @@ class _Lowering:
                 schema = arrow_of(self.types[instance])
                 values = [f for f in schema if f.name not in node.metadata]
                 return Decode(name, source=node, schema=pa.schema(values))
+            case FilesSource():
+                schema = arrow_of(self.types[instance])
+                return Load(name, below=depth(node.path), schema=schema)
             case Function():
                 bare = replace(node, input=_nothing(node.schema))
                 return Call(name, node=bare, schema=arrow_of(self.types[instance]))
@@ -454,7 +467,7 @@ class _Lowering:
                 return StructType([*struct.fields, *struct_of(str(schema)).fields])
             case "rejected":
                 return struct_of(str(REJECTED))
-            case _ if isinstance(node, KafkaSource | Function):
+            case _ if isinstance(node, KafkaSource | FilesSource | Function):
                 return struct_of(str(node.schema))
         assert instance.input is not None
         before = self.types[instance.input]

@@ -24,6 +24,7 @@ from millstream.plan.expressions import Expression
 from millstream.plan.finishing import uses_clock
 from millstream.plan.nodes import (
     EventTime,
+    FilesSource,
     Filter,
     Function,
     Grouping,
@@ -38,6 +39,7 @@ from millstream.plan.nodes import (
     walk,
 )
 from millstream.plan.schema import quoted
+from millstream.spark.loading import can_load
 
 Role = Literal["raw", "run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
 
@@ -47,7 +49,8 @@ class Instance:
     """A step in one place of the plan.
 
     ``role`` tells what it does there: a grouping's input is prepared and scattered before the
-    shuffle, its panes and late rows come after it; records are read raw, and decoded in Python.
+    shuffle, its panes and late rows come after it; records are read raw, and decoded in Python,
+    and so are names of files.
     ``keeper`` is the instance of the step whose
     watermark policy its rows have passed, if they come straight from a source.
     """
@@ -91,6 +94,12 @@ class Physical:
     @property
     def sources(self) -> list[Source]:
         return [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
+
+    @property
+    def loaded(self) -> list[FilesSource]:
+        """The sources whose files Python reads."""
+        nodes = (i.node for i in self.instances if i.role == "raw")
+        return [node for node in nodes if isinstance(node, FilesSource)]
 
     def groupings(self, stage: int) -> list[Grouping]:
         """The groupings whose state is kept in that stage."""
@@ -141,13 +150,25 @@ class Physical:
         )
 
 
-def physical(sinks: Sequence[Node]) -> Physical:
-    """The physical plan of a program."""
+def physical(sinks: Sequence[Node], loads: bool = True) -> Physical:
+    """The physical plan of a program.
+
+    Where it ``loads``, Python reads files that it can, if no step wants their rows in the JVM.
+    """
+    plan = _planned(sinks, frozenset())
+    can = {source for source in plan.sources if loads and can_load(source)}
+    for instance in plan.of(0):
+        if _wants(instance.node, instance.role) == "jvm":
+            can.discard(instance.source)
+    return _planned(sinks, frozenset(can)) if can else plan
+
+
+def _planned(sinks: Sequence[Node], loaded: frozenset[Source]) -> Physical:
     made: dict[tuple[Node, str], list[Instance]] = {}
     instances: list[Instance] = []
     levels: dict[Grouping, int] = {}
     for node in walk(*sinks):
-        for instance in _instances(node, made, levels):
+        for instance in _instances(node, made, levels, loaded):
             instances.append(instance)
             if instance.input is not None:
                 instance.input.consumers.append(instance)
@@ -177,9 +198,11 @@ def _wanted(instances: list[Instance]) -> list[Instance]:
 Made = dict[tuple[Node, str], list[Instance]]
 
 
-def _instances(node: Node, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
+def _instances(
+    node: Node, made: Made, levels: dict[Grouping, int], loaded: frozenset[Source]
+) -> Iterator[Instance]:
     match node:
-        case KafkaSource() if decodes(node):
+        case Source() if decodes(node) or node in loaded:
             raw = Instance(node, "raw", 0, 0, source=node)
             yield raw
             yield replace(raw, role="run", phase=1, input=raw, consumers=[])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,18 +20,24 @@ from millstream.plan.nodes import (
 )
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
+from millstream.spark.loading import NAMES
 from millstream.spark.lowering import arrow_of, struct_of
 
 _WRITTEN = "_written"
 
 
 def reader(
-    spark: SparkSession, streaming: bool, folder: str | None, topics: Mapping[str, Topics]
+    spark: SparkSession,
+    streaming: bool,
+    folder: str | None,
+    topics: Mapping[str, Topics],
+    loaded: Collection[Source] = (),
 ) -> Callable[[Source], DataFrame]:
     """What reads a source: all of it at once, or as a stream.
 
     Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
-    given are files, too, in a ``folder`` of the job's own.
+    given are files, too, in a ``folder`` of the job's own. Of files that are to be ``loaded`` in
+    Python, it reads no more than the names.
     """
 
     def read(source: Source) -> DataFrame:
@@ -39,7 +45,7 @@ def reader(
             case FilesSource(bounded=True) if streaming:
                 return _as_stream(spark, source, _files(spark, source, False), folder)
             case FilesSource():
-                return _files(spark, source, streaming)
+                return _files(spark, source, streaming, source in loaded)
             case FrameSource():
                 frame: DataFrame = source.frame
                 if streaming and not frame.isStreaming:
@@ -64,9 +70,13 @@ def reader(
     return read
 
 
-def _files(spark: SparkSession, source: FilesSource, streaming: bool) -> DataFrame:
+def _files(
+    spark: SparkSession, source: FilesSource, streaming: bool, named: bool = False
+) -> DataFrame:
     reading = (spark.readStream if streaming else spark.read).format(source.format)
-    if source.format != "text":
+    if named:
+        reading = reading.format("binaryFile").schema(NAMES)
+    elif source.format != "text":
         reading = reading.schema(str(source.schema))
     for name, value in source.options:
         reading = reading.option(name, value)

@@ -132,7 +132,7 @@ class StreamingJob:
         clock = plan.needs_clock
         with explained():
             folder = checkpoint.folder
-            read = reader(spark, True, f"{folder}/rows", topics)
+            read = reader(spark, True, f"{folder}/rows", topics, plan.loaded)
             splits = {n: each.splits for n, each in topics.items() if not each.source.bounded}
             self._lowered = lower(
                 plan,
