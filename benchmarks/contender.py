@@ -92,7 +92,8 @@ class Contender:
     def stop(self) -> None:
         """Ends the program; its output is complete. Nothing may have been lost on the way."""
         told = self._ask("stop")
-        read = sum(each["numInputRows"] for each in self.progress)
+        # To Spark a file is a row, where Millstream reads it.
+        read = told.get("read", sum(each["numInputRows"] for each in self.progress))
         fed = sum(batch.rows for batch in self.fed)
         dropped = sum(
             operator["numRowsDroppedByWatermark"]

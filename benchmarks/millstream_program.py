@@ -55,4 +55,5 @@ class MillstreamProgram:
     def stop(self) -> dict[str, Any]:
         """Ends the job."""
         self.job.stop()
-        return {"late": self.job.late, "rejected": self.job.rejected}
+        told = {"late": self.job.late, "rejected": self.job.rejected}
+        return {**told, "read": self.job.progress().rows}
