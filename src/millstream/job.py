@@ -191,10 +191,9 @@ def _run_on_spark(
     from millstream.spark.checkpoint import opened
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
-    from millstream.spark.loading import sees_files
     from millstream.spark.physical import physical
     from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
-    from millstream.spark.session import checked_session, local_session
+    from millstream.spark.session import checked_session, local_session, sees_files
 
     plan = physical(sinks)
     streaming = _is_streaming(plan.sources, mode, checkpoint)

@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 import millstream as ms
 from bags import bag
 from millstream.model.errors import RunError
-from millstream.spark.loading import depth, loaded, sees_files
+from millstream.spark.loading import depth, loaded
 from millstream.spark.lowering import arrow_of, struct_of
 from millstream.spark.physical import physical
 from millstream.spark.python_rows import python_rows
+from millstream.spark.session import sees_files
 
 DDL = (
     "whole bigint, small int, real double, text string, raw binary, yes boolean, day date, "

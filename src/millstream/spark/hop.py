@@ -605,10 +605,12 @@ class Run:
         """Gives what an envelope holds to those that it is for; others are handed on."""
         tasks = self.hop.envelopes.get((envelope.kind, envelope.node))
         if tasks is None:
-            self.send(envelope)
+            self.send(envelope.sealed())
             return
-        assert envelope.payload is not None
-        table = unpacked(envelope.payload)
+        table = envelope.rows
+        if table is None:
+            assert envelope.payload is not None
+            table = unpacked(envelope.payload)
         if envelope.kind == "pane":
             keys, aggregates, schema = self.hop.groupings[envelope.node]
             table = _typed(pane_rows(table, keys, aggregates), schema)

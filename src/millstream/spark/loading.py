@@ -14,10 +14,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from millstream.model.errors import RunError
-from millstream.plan.nodes import FilesSource, Node
 
 PATH = "path"
 """The column that names a file, in Spark's format ``binaryFile``."""
@@ -25,35 +23,6 @@ NAMES = f"{PATH} string, modificationTime timestamp, length bigint, content bina
 
 _MOST_ROWS = 250_000
 _NONE = "__HIVE_DEFAULT_PARTITION__"
-
-
-def can_load(source: Node) -> bool:
-    """Whether files are such that Arrow reads them as Spark would.
-
-    One that is bounded is read by Spark, which can give parts of a large file to several cores.
-    """
-    return (
-        isinstance(source, FilesSource)
-        and source.format == "parquet"
-        and not source.bounded
-        and not source.options
-        and source.split is None
-        and "{" not in source.path
-        and (":" not in source.path or source.path.startswith("file:"))
-    )
-
-
-def sees_files(spark: SparkSession) -> bool:
-    """Whether Spark's files are those of this machine, and it passes over none of them."""
-    conf = spark.conf
-    system = conf.get("spark.hadoop.fs.defaultFS", None) or "file:"
-    lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
-    return (
-        str(conf.get("spark.master", None)).startswith("local")
-        and system.startswith("file:")
-        and "HADOOP_CONF_DIR" not in os.environ
-        and all(conf.get(name) == "false" for name in lenient)
-    )
 
 
 def depth(path: str) -> int:

@@ -39,7 +39,6 @@ from millstream.plan.nodes import (
     walk,
 )
 from millstream.plan.schema import quoted
-from millstream.spark.loading import can_load
 
 Role = Literal["raw", "run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
 
@@ -243,6 +242,22 @@ def _rejected(node: SideOutput, made: Made) -> Iterator[Instance]:
 def decodes(node: Node) -> TypeGuard[KafkaSource]:
     """Whether the values of records are decoded, which Python does."""
     return isinstance(node, KafkaSource) and node.format in ("json", "csv")
+
+
+def can_load(node: Node) -> bool:
+    """Whether it reads files that Arrow, in Python, reads as Spark would.
+
+    Where they are bounded, Spark does: it can give parts of a large file to several cores.
+    """
+    return (
+        isinstance(node, FilesSource)
+        and node.format == "parquet"
+        and not node.bounded
+        and not node.options
+        and node.split is None
+        and "{" not in node.path
+        and (":" not in node.path or node.path.startswith("file:"))
+    )
 
 
 def may_reject(node: Node) -> bool:

@@ -55,6 +55,19 @@ def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -
     )
 
 
+def sees_files(spark: SparkSession) -> bool:
+    """Whether Spark's files are those of this machine, and it passes over none of them."""
+    conf = spark.conf
+    system = conf.get("spark.hadoop.fs.defaultFS", None) or "file:"
+    lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    return (
+        str(conf.get("spark.master", None)).startswith("local")
+        and system.startswith("file:")
+        and "HADOOP_CONF_DIR" not in os.environ
+        and all(conf.get(name) == "false" for name in lenient)
+    )
+
+
 def _check_connector(spark: SparkSession) -> None:
     some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
     try:

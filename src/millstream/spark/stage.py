@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from millstream.engine.blobs import packed
 from millstream.engine.shard import Arrival, Shard, Store
 from millstream.engine.tables import Output, concatenated
 from millstream.engine.watermarks import Watermarks
@@ -75,7 +74,9 @@ class Stage:
     ) -> Iterator[Envelope]:
         """What a shard puts out; ``ends`` says that no more will ever come."""
         made = self._made(label, envelopes, shelf, now, ends)
-        return made if self.then is None else self.then.after(made, self.labels.index(label))
+        if self.then is None:
+            return (envelope.sealed() for envelope in made)
+        return self.then.after(made, self.labels.index(label))
 
     def _made(
         self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool
@@ -156,18 +157,14 @@ def _put_out(spec: GroupingSpec, label: int, output: Output) -> Iterator[Envelop
         if part.height:
             number += 1
             origin = f"{label}/{number:06}"
-            yield Envelope(
-                label, spec.name, "pane", None, None, part.height, origin, None, packed(part)
-            )
+            yield Envelope(label, spec.name, "pane", None, None, part.height, origin, rows=part)
     late = 0
     for table in output.late:
         late += int(table["new"].sum()) if "new" in table.columns else table.height
         if spec.keeps_late and table.height:
             number += 1
             origin = f"{label}/{number:06}"
-            yield Envelope(
-                label, spec.name, "late", None, None, table.height, origin, None, packed(table)
-            )
+            yield Envelope(label, spec.name, "late", None, None, table.height, origin, rows=table)
     if late:
         yield Envelope(label, spec.name, "count", split="late", value=late)
 

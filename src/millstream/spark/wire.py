@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import polars as pl
 import pyarrow as pa
+
+from millstream.engine.blobs import packed
 
 ENVELOPE = (
     "shard int, node string, kind string, start bigint, end bigint, elements bigint, "
@@ -54,6 +57,12 @@ class Envelope:
     split: str | None = None
     value: int | None = None
     payload: bytes | None = None
+    rows: pl.DataFrame | None = None
+    """The payload as it is, for as long as the envelope does not travel."""
+
+    def sealed(self) -> Envelope:
+        """The same, ready to travel."""
+        return self if self.rows is None else replace(self, payload=packed(self.rows), rows=None)
 
 
 def batches_of(envelopes: Iterable[Envelope]) -> Iterator[pa.RecordBatch]:
