@@ -193,7 +193,12 @@ def _run_on_spark(
     from millstream.spark.kafka_source import opened_topics
     from millstream.spark.physical import physical
     from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
-    from millstream.spark.session import checked_session, local_session, sees_files
+    from millstream.spark.session import (
+        checked_session,
+        local_session,
+        sees_files,
+        start_workers,
+    )
 
     plan = physical(sinks)
     streaming = _is_streaming(plan.sources, mode, checkpoint)
@@ -204,6 +209,7 @@ def _run_on_spark(
     if plan.loaded and not sees_files(session):
         plan = physical(sinks, loads=False)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
+    start_workers(session, partitions)
     labels = labels_of(partitions, partitions)
     check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))
     tracker = Tracker()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from contextlib import suppress
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -61,11 +63,38 @@ def sees_files(spark: SparkSession) -> bool:
     system = conf.get("spark.hadoop.fs.defaultFS", None) or "file:"
     lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
     return (
-        str(conf.get("spark.master", None)).startswith("local")
+        _is_local(spark)
         and system.startswith("file:")
         and "HADOOP_CONF_DIR" not in os.environ
         and all(conf.get(name) == "false" for name in lenient)
     )
+
+
+_begun: set[str] = set()
+
+
+def start_workers(spark: SparkSession, count: int) -> None:
+    """Has Python's workers start in the background, while the driver still plans what they run.
+
+    On a cluster that would be many tasks, and none the wiser where the later ones will run.
+    """
+    app = str(spark.conf.get("spark.app.id", ""))
+    if app in _begun or not _is_local(spark):
+        return
+    _begun.add(app)
+    thread = threading.Thread(target=_nothing, args=(spark, count), daemon=True)
+    thread.name = "millstream-workers"
+    thread.start()
+
+
+def _nothing(spark: SparkSession, count: int) -> None:
+    """As many tasks as there are to be workers, which do nothing."""
+    with suppress(Exception):  # what is wrong with workers, the job's own tasks tell
+        spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
+
+
+def _is_local(spark: SparkSession) -> bool:
+    return str(spark.conf.get("spark.master", None)).startswith("local")
 
 
 def _check_connector(spark: SparkSession) -> None:
