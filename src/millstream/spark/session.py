@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 import threading
 from contextlib import suppress
+from functools import cache
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -140,6 +144,7 @@ def local_session(
         # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
         # and each waits until the one before it is acknowledged.
         "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": _sockets(),
         # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
         # are forked from a second daemon, and none serves both.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
@@ -150,6 +155,14 @@ def local_session(
         builder = builder.config(key, value)
     with less_noise():
         return builder.getOrCreate()
+
+
+@cache
+def _sockets() -> str:
+    """A folder for sockets, which Spark would leave behind; their names may not be long."""
+    folder = tempfile.mkdtemp(prefix="millstream-", dir="/tmp")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _connector(needed: bool) -> dict[str, str]:
