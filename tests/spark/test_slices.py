@@ -8,10 +8,11 @@ import pytest
 
 from millstream.engine.blobs import packed, unpacked
 from millstream.plan.targets import Memory
-from millstream.spark.hop import Hop, PortSpec, Run, ToSink, Write
+from millstream.spark.hop import Hop, Run
 from millstream.spark.memory import Rows
 from millstream.spark.slices import number_of
 from millstream.spark.tables import SPLIT
+from millstream.spark.tasks import PortSpec, ToSink, Write
 from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
 
 

@@ -1,14 +1,14 @@
 """One turn of Python in a stage: users' functions, and what comes before a shuffle or a sink.
 
 A hop is called once for each partition, with all of its record batches. In those stand the rows of
-several steps side by side (see ``jvm.py``), or envelopes. Each step's rows go through its tasks;
-what comes out is envelopes for the next stage, or rows for the JVM's next turn.
+several steps side by side (see ``jvm.py``), or envelopes. Each step's rows go through its tasks
+(``tasks.py``); what comes out is envelopes for the next stage, or rows for the JVM's next turn.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -19,334 +19,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext, cloudpickle
 
-from millstream.engine.blobs import packed, unpacked
-from millstream.engine.scatter import Scatter
-from millstream.model.errors import RunError
+from millstream.engine.blobs import unpacked
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.model.watermarks import Bounded, Punctuated, WatermarkPolicy
-from millstream.plan.functions import function_name
-from millstream.plan.nodes import Function, KafkaSource
-from millstream.plan.records import record_text
-from millstream.plan.targets import Target
-from millstream.reference.functions import apply, failure, own_copy
-from millstream.spark.decoding import decoded
-from millstream.spark.loading import PATH, loaded
-from millstream.spark.sinks import Slice, Writer, writer_of
+from millstream.model.watermarks import Bounded, WatermarkPolicy
+from millstream.spark.sinks import Slice
 from millstream.spark.slices import number_of
-from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
     SIGN,
     SPLIT,
     TIME,
     from_arrow,
-    from_python,
     late_rows,
-    micros_of,
     pane_rows,
     refused,
-    timed,
-    to_arrow,
-    to_python,
     with_time,
 )
+from millstream.spark.tasks import PortSpec, Task, Write
 from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
-
-_MOST_ROWS = 250_000
-
-
-@dataclass(frozen=True)
-class PortSpec:
-    """Where in a record batch the rows of a step stand."""
-
-    columns: dict[str, str]
-    flag: str | None
-    time: str | None
-    sign: str | None
-
-    def rows(self, batch: pl.DataFrame) -> pl.DataFrame:
-        """The rows of the step."""
-        if self.flag is not None:
-            if batch[self.flag].sum() < batch.height:  # it is null where envelopes are
-                batch = batch.filter(self.flag)
-        elif self.time is not None and batch[self.time].null_count():
-            batch = batch.filter(pl.col(self.time).is_not_null())
-        columns = [pl.col(column).alias(name) for name, column in self.columns.items()]
-        n = batch.height  # a literal alone would be one row where no column says how many
-        none, plus = pl.repeat(None, n, dtype=pl.Int64), pl.repeat(1, n, dtype=pl.Int8)
-        time = none if self.time is None else pl.col(self.time)
-        sign = plus if self.sign is None else pl.col(self.sign)
-        return batch.select(*columns, time.alias(TIME), sign.alias(SIGN))
-
-
-@dataclass
-class Task:
-    """Something that is done with the rows of a step; ``then`` get what it makes of them."""
-
-    step: str
-    then: list[Task] = field(default_factory=list)
-
-    def begin(self, run: Run) -> None:
-        """A partition begins."""
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        """Some rows."""
-        self.give(rows, run)
-
-    def end(self, run: Run) -> None:
-        """The partition ends."""
-
-    def give(self, rows: pl.DataFrame, run: Run) -> None:
-        if rows.height:
-            for task in self.then:
-                task.take(rows, run)
-
-
-@dataclass
-class Pick(Task):
-    """Columns under new names."""
-
-    columns: dict[str, str] = field(default_factory=dict)
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        made = [pl.col(column).alias(name) for name, column in self.columns.items()]
-        self.give(rows.select(*made, TIME, SIGN), run)
-
-
-@dataclass
-class Decode(Task):
-    """Makes columns of the values of records; those of which it cannot are rejected."""
-
-    source: KafkaSource | None = None
-    schema: pa.Schema | None = None
-    rejected: list[Task] = field(default_factory=list)
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        assert self.source is not None
-        columns, why = decoded(rows["value"].to_list(), self.source.format, self.schema)
-        made = columns.hstack(rows.select(*self.source.metadata, TIME, SIGN))
-        if why:
-            bad = sorted(why)
-            records = [record_text(self._told(r)) for r in rows[bad].iter_rows(named=True)]
-            lines = refused(self.step, [why[place] for place in bad], records)
-            run.reject(self.step, lines, self.rejected)
-            made = made[[place for place in range(made.height) if place not in why]]
-        self.give(made, run)
-
-    def _told(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Where a record is, and what it holds."""
-        assert self.source is not None
-        (topic, *_) = [record["topic"]] if "topic" in record else self.source.topics
-        told = {name: record[name] for name in ("partition", "offset", "timestamp")}
-        return {"topic": topic, **told, **{n: _shown(record[n]) for n in ("key", "value")}}
-
-
-@dataclass
-class Load(Task):
-    """Reads the files that rows name."""
-
-    below: int = 0
-    schema: pa.Schema | None = None
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        for path in rows[PATH]:
-            for table in loaded(self.step, path, self.below, self.schema):
-                run.count(self.step, "read", table.num_rows)
-                self.give(with_time(from_arrow(table)), run)
-
-
-@dataclass
-class Time(Task):
-    """Takes the event time from a column; rows without one are rejected."""
-
-    column: str = ""
-    policy: WatermarkPolicy | None = None
-    mark: str | None = None
-    rejected: list[Task] = field(default_factory=list)
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        good, bad = timed(rows, self.step, self.column)
-        if bad is not None:
-            run.reject(self.step, bad, self.rejected)
-        if self.mark is not None and self.policy is not None and good.height:
-            follows = good[TIME]
-            if isinstance(self.policy, Punctuated):
-                follows = micros_of(good[self.policy.column])
-            run.follow(self.mark, run.split, self.policy, follows.max())
-        self.give(good, run)
-
-
-@dataclass
-class Call(Task):
-    """A user's function."""
-
-    node: Function | None = None
-    schema: pa.Schema | None = None
-    rejected: list[Task] = field(default_factory=list)
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        assert self.node is not None
-        reasons: list[str] = []
-        records: list[str] = []
-
-        def reject(reason: str, record: Any) -> None:
-            reasons.append(reason)
-            records.append(record_text(record))
-
-        made = apply(self.node, to_python(rows), reject)
-        run.reject(self.step, refused(self.step, reasons, records), self.rejected)
-        self.give(from_python(made, self.schema), run)
-
-
-@dataclass
-class Group(Task):
-    """Before the shuffle: cuts the rows into what each shard of a grouping is to get."""
-
-    spec: GroupingSpec | None = None
-    input: InputSpec | None = None
-    labels: list[int] = field(default_factory=list)
-
-    def begin(self, run: Run) -> None:
-        assert self.spec is not None
-        self._scatter = Scatter(self.spec.grouping, self.spec.engine_keys, len(self.labels))
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        assert self.input is not None
-        told = self.input
-        if self.spec is not None and self.spec.takes_retractions and "kind" in rows.columns:
-            # A retraction must equal the row that it takes back.
-            rows = rows.with_columns(kind=pl.lit("+"))
-        whole = pl.struct(told.row) if told.row else None
-        table = rows.select(
-            *(pl.col(column).alias(name) for name, column in told.columns.items()),
-            *(whole.alias(name) for name in told.whole if whole is not None),
-            pl.col(TIME).fill_null(START_OF_TIME + 1).alias("time"),
-            pl.col(SIGN).cast(pl.Int64).alias("sign"),
-        )
-        if told.functions:
-            values = [row.values for row in to_python(rows.select(*told.row, TIME, SIGN))]
-            keys = {n: self._keys(f, kind, values) for n, (f, kind) in told.functions.items()}
-            table = table.with_columns(**keys)
-        self._send(self._scatter.take(table), run)
-
-    def _keys(
-        self, function: Callable[[Any], Any], kind: pa.DataType, rows: list[Any]
-    ) -> pl.Series:
-        def key(row: Any) -> Any:
-            try:
-                return function(own_copy(row))
-            except Exception as error:  # whatever a user's function raises
-                fix = "write a function that cannot fail, or compute the key in map(…)"
-                what = f"the key function {function_name(function)}"
-                raise failure(self.step, what, f"the record {row!r}", error, fix) from error
-
-        keys = [key(row) for row in rows]
-        try:
-            return from_arrow(pa.table({"key": pa.array(keys, kind)}))["key"]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            name = function_name(function)
-            raise RunError(
-                "MS202",
-                f"a result of the key function {name} is no {kind}: {error}",
-                fix=f"let {name} return what its annotation says",
-                step=self.step,
-            ) from error
-
-    def end(self, run: Run) -> None:
-        self._send(self._scatter.rest(), run)
-
-    def _send(self, arrivals: Iterator[Any], run: Run) -> None:
-        for shard, arrival in arrivals:
-            start, end = arrival.window or (None, None)
-            run.send(
-                Envelope(
-                    self.labels[shard],
-                    self.step,
-                    "arrival",
-                    start,
-                    end,
-                    arrival.rows,
-                    run.next_origin(),
-                    arrival.lane,
-                    arrival.blob,
-                )
-            )
-
-
-@dataclass
-class ToSink(Task):
-    """Rows for a sink that is written in the last stage."""
-
-    schema: pa.Schema | None = None
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        for part in rows.iter_slices(_MOST_ROWS):
-            table = from_arrow(to_arrow(part, self.schema))
-            origin = run.next_origin()
-            run.send(
-                Envelope(
-                    run.home(),
-                    self.step,
-                    "sink",
-                    elements=part.height,
-                    split=origin,
-                    payload=packed(table),
-                )
-            )
-
-
-@dataclass
-class Write(Task):
-    """The last stage: writes the rows of a sink."""
-
-    target: Target | None = None
-    schema: pa.Schema | None = None
-
-    def begin(self, run: Run) -> None:
-        self._writer: Writer | None = None
-        self._rows = 0
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        assert self.target is not None
-        if self._writer is None:
-            self._writer = writer_of(self.step, self.target, run.slice)
-        self._writer.write(to_arrow(rows, self.schema))
-        self._rows += rows.height
-
-    def end(self, run: Run) -> None:
-        if self._writer is not None:
-            receipt = self._writer.close()
-            run.send(Envelope(0, self.step, "receipt", elements=self._rows, payload=receipt))
-
-    def abort(self) -> None:
-        if self._writer is not None:
-            self._writer.abort()
-
-
-@dataclass
-class Emit(Task):
-    """Rows for the JVM's next turn."""
-
-    port: PortSpec | None = None
-
-    def take(self, rows: pl.DataFrame, run: Run) -> None:
-        port = self.port
-        assert port is not None
-        names = {column: pl.col(name) for name, column in port.columns.items()}
-        hidden = {port.time: pl.col(TIME), port.sign: pl.col(SIGN), port.flag: pl.lit(True)}
-        names |= {name: value for name, value in hidden.items() if name is not None}
-        fields = run.hop.schema
-        names |= {SPLIT: pl.lit(run.split)} if SPLIT in fields.names else {}
-        table = rows.select(each.alias(name) for name, each in names.items())
-        run.flush()
-        for part in table.iter_slices(_MOST_ROWS):
-            arrow = to_arrow(part, pa.schema([f for f in fields if f.name in names]))
-            columns = [
-                arrow.column(f.name).combine_chunks()
-                if f.name in names
-                else pa.nulls(part.height, f.type)
-                for f in fields
-            ]
-            run.out.append(pa.Table.from_arrays(columns, schema=fields))
 
 
 @dataclass(frozen=True)
@@ -638,14 +327,6 @@ class Run:
         for (split,), part in rows.partition_by(self.hop.split, as_dict=True).items():
             self.split = _name(split)
             yield part
-
-
-def _shown(told: bytes | None) -> str | bytes | None:
-    """Bytes as text, if they are some."""
-    try:
-        return None if told is None else told.decode()
-    except UnicodeDecodeError:
-        return told
 
 
 def _name(split: Any) -> str:

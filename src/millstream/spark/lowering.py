@@ -43,23 +43,7 @@ from millstream.plan.nodes import (
 from millstream.plan.result_types import result_type
 from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
-from millstream.spark.hop import (
-    Call,
-    Decode,
-    Emit,
-    Follow,
-    Group,
-    Hop,
-    Load,
-    Packed,
-    Pick,
-    PortSpec,
-    Refused,
-    Task,
-    Time,
-    ToSink,
-    Write,
-)
+from millstream.spark.hop import Follow, Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.kafka_source import REFUSED, raw_columns
 from millstream.spark.loading import PATH, depth
@@ -75,6 +59,19 @@ from millstream.spark.sinks import opened
 from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
 from millstream.spark.tables import SPLIT
+from millstream.spark.tasks import (
+    Call,
+    Decode,
+    Emit,
+    Group,
+    Load,
+    Pick,
+    PortSpec,
+    Task,
+    Time,
+    ToSink,
+    Write,
+)
 from millstream.spark.wire import ENVELOPE, NAMES
 
 Shuffle = Callable[[DataFrame, Stage], DataFrame]
