@@ -41,9 +41,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         type=_chosen,
-        default=list(MEASUREMENTS),
         metavar="NAMES",
         help=names,
+    )
+    parser.add_argument(
+        "--kafka", action="store_true", help="all from Kafka to Kafka, instead of from files"
     )
     parser.add_argument(
         "--against",
@@ -57,7 +59,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--driver-memory", default="4g", metavar="SIZE", help="the heap of each JVM (4g)"
     )
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.only is None:
+        asked.only = [m for m in MEASUREMENTS if m.name.startswith("kafka") == asked.kafka]
+    return asked
 
 
 def _chosen(names: str) -> list[Measurement]:
