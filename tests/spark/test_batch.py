@@ -528,6 +528,14 @@ def test_a_key_function_without_a_type_is_refused_before_anything_runs(spark):
         keyed.collect().run("untyped", spark=spark, mode="batch")
 
 
+def test_a_session_of_spark_connect_is_refused_with_what_to_do():
+    # A stand-in: a real one would need a server, and packages that Millstream does not.
+    session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    rows = ms.from_rows([(1,)], schema="n int").collect()
+    with pytest.raises(RunError, match=r"MS206.*Spark Connect(.|\n)*spark-submit"):
+        rows.run("job", spark=session)
+
+
 def test_a_session_that_is_not_set_up_is_refused_with_what_to_set(spark, tmp_path):
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Europe/Paris")

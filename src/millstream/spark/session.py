@@ -43,6 +43,14 @@ _BECAUSE = {
 
 def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -> SparkSession:
     """A session of the user's own, if it is set up for what is to run."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise RunError(
+            "MS206",
+            "the session is one of Spark Connect, where a job's batches would be committed in a "
+            "process of the server, and not in this program",
+            fix="run the program where Spark's driver runs: with spark-submit, or a session that "
+            "SparkSession.builder.master(…) makes",
+        )
     if kafka:
         _check_connector(spark)
     wrong = [
