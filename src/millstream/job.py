@@ -209,7 +209,7 @@ def _run_on_spark(
     if plan.loaded and not sees_files(session):
         plan = physical(sinks, loads=False)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
-    start_workers(session, partitions)
+    start_workers(session)
     labels = labels_of(partitions, partitions)
     check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))
     tracker = Tracker()

@@ -85,23 +85,24 @@ def sees_files(spark: SparkSession) -> bool:
 _begun: set[str] = set()
 
 
-def start_workers(spark: SparkSession, count: int) -> None:
+def start_workers(spark: SparkSession) -> None:
     """Has Python's workers start in the background, while the driver still plans what they run.
 
-    On a cluster that would be many tasks, and none the wiser where the later ones will run.
+    On a cluster it does nothing: there they are many, and nobody knows which will be needed.
     """
     app = str(spark.conf.get("spark.app.id", ""))
     if app in _begun or not _is_local(spark):
         return
     _begun.add(app)
-    thread = threading.Thread(target=_nothing, args=(spark, count), daemon=True)
+    thread = threading.Thread(target=_nothing, args=(spark,), daemon=True)
     thread.name = "millstream-workers"
     thread.start()
 
 
-def _nothing(spark: SparkSession, count: int) -> None:
-    """As many tasks as there are to be workers, which do nothing."""
+def _nothing(spark: SparkSession) -> None:
+    """A task for each core, which does nothing."""
     with suppress(Exception):  # what is wrong with workers, the job's own tasks tell
+        count = spark.sparkContext.defaultParallelism
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 
 
