@@ -108,6 +108,11 @@ class Job:
                 self._stream.process_all()
         return self
 
+    def _leave(self) -> None:
+        """Stops the job, at the end of the program."""
+        if self._stream is not None and not self._stream.leave():
+            self.stop()
+
     def _ended(self, stream: StreamingJob) -> None:
         stream.join()
         _running.discard(self)
@@ -191,10 +196,12 @@ def _run_on_spark(
     from millstream.spark.checkpoint import opened
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
+    from millstream.spark.ledger import Ledger
     from millstream.spark.physical import physical
-    from millstream.spark.running import Ledger, StreamingJob, labels_of, run_batch
+    from millstream.spark.running import StreamingJob, labels_of, run_batch
     from millstream.spark.session import (
         checked_session,
+        is_remote,
         local_session,
         sees_files,
         start_workers,
@@ -224,7 +231,7 @@ def _run_on_spark(
         tracker.state("finished")
         return job
     folder = opened(name, checkpoint, plan, labels)
-    ledger = Ledger(folder.run, plan.sinks, tracker)
+    ledger = Ledger(folder.run, plan.sinks, tracker, elsewhere=is_remote(session))
     job = Job(name, sinks, tracker, ledger.rows)
     try:
         with interrupts_later():
@@ -265,7 +272,7 @@ def _stop_what_runs() -> None:
                 file=sys.stderr,
             )
             try:
-                job.stop()
+                job._leave()
             except MillstreamError as error:
                 print(error, file=sys.stderr)
 

@@ -19,7 +19,7 @@ from typing import Any
 import millstream as ms
 from families import bound_to_its_test
 from millstream.spark.folders import Folder
-from millstream.spark.running import Ledger
+from millstream.spark.ledger import Ledger
 from millstream.stream import Stream
 
 COLUMNS = "batch int, team string, points int, at double"

@@ -20,6 +20,7 @@ from millstream.model.errors import PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
 from millstream.spark.jvm import JSON_OPTIONS, col
+from millstream.spark.session import is_local
 from millstream.spark.tables import SPLIT
 
 REFUSED = "__millstream_refused"
@@ -180,7 +181,7 @@ def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
     On one machine most tasks of short batches would take longer to begin and end than to read.
     """
-    if not str(spark.conf.get("spark.master", None)).startswith("local"):
+    if not is_local(spark):
         return frame
     return frame.coalesce(spark.sparkContext.defaultParallelism)
 

@@ -97,13 +97,15 @@ def lower(
     run: str,
     ending: bool,
     splits: Mapping[str, list[str]] | None = None,
+    apart: bool = False,
 ) -> Lowered:
     """The DataFrame of a program.
 
     ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end;
-    ``splits`` are those that sources are known to have.
+    ``splits`` are those that sources are known to have; ``apart`` leaves the last turn to be run,
+    wherever it comes.
     """
-    return _Lowering(plan, read, shuffle, labels, run, ending, splits or {}).lower()
+    return _Lowering(plan, read, shuffle, labels, run, ending, splits or {}, apart).lower()
 
 
 class _Lowering:
@@ -116,6 +118,7 @@ class _Lowering:
         run: str,
         ending: bool,
         splits: Mapping[str, list[str]],
+        apart: bool,
     ) -> None:
         self.plan = plan
         self.read = read
@@ -124,6 +127,7 @@ class _Lowering:
         self.run = run
         self.ending = ending
         self.splits = splits
+        self.apart = apart
         self.types: dict[Instance, StructType] = {}
         self.pane_types: dict[Grouping, StructType] = {}
         self.envelope = struct_of(ENVELOPE)
@@ -137,7 +141,8 @@ class _Lowering:
         frame = reduce(DataFrame.union, parts)
         for stage in range(1, plan.stages):
             last = stage == plan.stages - 1
-            if all(instance.phase == 1 for instance in plan.of(stage)):
+            apart = last and self.apart
+            if not apart and all(instance.phase == 1 for instance in plan.of(stage)):
                 # Only Python's turn: it is taken where the panes are made.
                 _, hop = self._segment(Wide(frame, {}, list(NAMES)), stage, None, last)
                 frame = self.shuffle(frame, replace(self._stage(stage), then=hop))

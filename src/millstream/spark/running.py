@@ -4,95 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
-from millstream.plan.nodes import Sink
-from millstream.progress import BatchReport, Tracker
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
-from millstream.spark.hop import Packed
 from millstream.spark.kafka_source import Positions, Topics
-from millstream.spark.lowering import Lowered, lower
-from millstream.spark.memory import MemoryCommitter
+from millstream.spark.ledger import Ledger, Stopped, written
+from millstream.spark.lowering import lower
 from millstream.spark.physical import Physical
 from millstream.spark.reading import reader
-from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
+from millstream.spark.remote import Remote
+from millstream.spark.session import is_remote
 from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step
 from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
-
-
-@dataclass
-class Ledger:
-    """The driver's side of the sinks: commits batches, and tells how far the job has come."""
-
-    run: str
-    sinks: tuple[Sink, ...]
-    tracker: Tracker
-    committers: dict[str, Committer] = field(init=False)
-    _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        for sink in self.sinks:
-            check_options(sink.target, sink.name)
-        check_folders({sink.name: sink.target for sink in self.sinks})
-        self.committers = {sink.name: committer_of(sink.name, sink.target) for sink in self.sinks}
-        self._standing = defaultdict(dict)
-
-    def settle(
-        self, batch: int, rows: Iterable[Row], started: float, lost: Mapping[str, int] | None = None
-    ) -> None:
-        """Commits a batch that all tasks have written, and reports it."""
-        receipts: dict[str, list[bytes]] = {sink.name: [] for sink in self.sinks}
-        written: dict[str, int] = dict.fromkeys(receipts, 0)
-        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        for row in rows:
-            if row.kind == "receipt":
-                receipts[row.node].append(bytes(row.payload))
-                written[row.node] += row.elements
-            elif row.kind == "count" and row.split in ("late", "rejected", "read"):
-                counts[row.split][row.node] += row.value
-            elif row.kind == "count":
-                self._standing[row.split, row.node][row.shard] = row.value
-        for name, committer in self.committers.items():
-            committer.commit(self.run, batch, receipts[name])
-        self.tracker.report(
-            BatchReport(
-                batch=batch,
-                started=started,
-                seconds=time.time() - started,
-                rows=sum(counts["read"].values()),
-                written=written,
-                late=dict(counts["late"]),
-                rejected=dict(counts["rejected"]),
-                lost=lost or {},
-                watermark=min(self._values("watermark"), default=None),
-                state_rows=sum(self._values("state_rows")),
-                state_bytes=sum(self._values("state_bytes")),
-            )
-        )
-
-    def rows(self, sink: str) -> list[dict[str, Any]]:
-        """What a sink that keeps its rows has kept."""
-        committer = self.committers[sink]
-        assert isinstance(committer, MemoryCommitter)
-        return committer.rows()
-
-    def _values(self, what: str) -> list[int]:
-        """What each shard of each grouping last said: one that got nothing stands as it stood."""
-        return [
-            v for (said, _), told in self._standing.items() if said == what for v in told.values()
-        ]
 
 
 def run_batch(
@@ -107,7 +40,7 @@ def run_batch(
     with explained():
         read = reader(spark, False, None, topics)
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False)
-        ledger.settle(0, _written(lowered, lowered.frame, 0), started)
+        ledger.settle(0, written(lowered.last, lowered.frame, 0), started)
 
 
 class StreamingJob:
@@ -127,6 +60,8 @@ class StreamingJob:
         self._positions = Positions(name, topics.values())
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
+        self._remote = Remote(spark, ledger.run, plan.sinks) if is_remote(spark) else None
+        self._hearing = threading.Lock()
         self._done: int | None = None
         self.error: BaseException | None = None
         clock = plan.needs_clock
@@ -142,6 +77,7 @@ class StreamingJob:
                 checkpoint.run,
                 ending=True,
                 splits=splits,
+                apart=self._remote is not None,
             )
             writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
             writer = writer.option("checkpointLocation", f"{folder}/spark")
@@ -151,7 +87,8 @@ class StreamingJob:
             elif every or clock:
                 # By the clock, Spark begins a batch whether or not there is something new.
                 writer = writer.trigger(processingTime=every or "500 milliseconds")
-            self.query: StreamingQuery = writer.foreachBatch(self._batch).start()
+            batch = self._remote.batch(self._lowered.last) if self._remote else self._batch
+            self.query: StreamingQuery = writer.foreachBatch(batch).start()
         self._thread = threading.Thread(target=self._watch, name=f"millstream-{name}", daemon=True)
         self._thread.start()
 
@@ -159,6 +96,19 @@ class StreamingJob:
         """Asks for an end after the batch under way; returns at once."""
         self._ledger.tracker.state("stopping")
         self._stopping.set()
+
+    def leave(self) -> bool:
+        """Ends the job at once, if it is at a server that this program could no longer hear.
+
+        PySpark can call the server when the program ends, but not take its answers any more. What
+        the batch under way has done, counts once when it is done again.
+        """
+        if self._remote is None:
+            return False
+        self._remote.stop()
+        with suppress(RuntimeError):  # of the answer
+            self.query.stop()
+        return True
 
     def join(self) -> None:
         """Waits for the end."""
@@ -169,6 +119,7 @@ class StreamingJob:
         try:
             with explained():
                 interruptible(self.query.processAllAvailable)
+                self._hear()
         except Exception:
             # What ended the job ends the waiting too: it tells what it was, unless it was a stop.
             self.join()
@@ -177,12 +128,22 @@ class StreamingJob:
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():
-            raise _Stopped  # this batch has done nothing yet: it is the first when resumed
+            raise Stopped
         started = time.time()
         lost = self._positions.lost()
-        rows = _written(self._lowered, frame, number)
+        rows = written(self._lowered.last, frame, number)
         self._ledger.settle(number, rows, started, lost)
         self._done = number
+
+    def _hear(self) -> None:
+        """Takes note of the batches that a server has committed."""
+        if self._remote is None:
+            return
+        with self._hearing:
+            for told in self._remote.hear():
+                lost = self._positions.lost()
+                self._ledger.settle(told.batch, told.rows, told.started, lost, told.ended)
+                self._done = told.batch
 
     def _watch(self) -> None:
         tracker = self._ledger.tracker
@@ -190,14 +151,15 @@ class StreamingJob:
             with explained():
                 tracker.state("running")
                 while self.query.isActive:
+                    self._hear()
                     self._positions.follow(self.query, self._done)
-                    if self._stopping.wait(0.1) and not self.query.status["isTriggerActive"]:
-                        self.query.stop()
-                    time.sleep(0.05 if self._stopping.is_set() else 0)
+                    if self._stopping.wait(0.1):
+                        self._end()
+                self._hear()
                 self.query.awaitTermination()  # raises what ended it, if that was an error
             tracker.state("stopped" if self._stopping.is_set() else "finished")
         except BaseException as error:
-            if self._stopping.is_set() and _Stopped.__name__ in str(error):
+            if self._stopping.is_set() and Stopped.__name__ in str(error):
                 tracker.state("stopped")
             else:
                 self.error = error
@@ -207,17 +169,13 @@ class StreamingJob:
         self._positions.close()
         self._checkpoint.forget()
 
-
-class _Stopped(Exception):  # noqa: N818 - it is no error
-    """Raised where a batch would begin, once the job is to stop."""
-
-
-def _written(lowered: Lowered, frame: DataFrame, batch: int) -> list[Row]:
-    """Runs the last turn of a batch, which writes the sinks; what it tells the driver."""
-    if lowered.last is not None:
-        frame = frame.mapInArrow(Packed(replace(lowered.last, batch=batch)), ENVELOPE)
-    rows: list[Row] = frame.collect()
-    return rows
+    def _end(self) -> None:
+        """Ends the query, between two batches."""
+        if self._remote is not None:
+            self._remote.stop()
+        if not self.query.status["isTriggerActive"]:
+            self.query.stop()
+        time.sleep(0.05)
 
 
 def _in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:

@@ -43,14 +43,6 @@ _BECAUSE = {
 
 def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -> SparkSession:
     """A session of the user's own, if it is set up for what is to run."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise RunError(
-            "MS206",
-            "the session is one of Spark Connect, where a job's batches would be committed in a "
-            "process of the server, and not in this program",
-            fix="run the program where Spark's driver runs: with spark-submit, or a session that "
-            "SparkSession.builder.master(…) makes",
-        )
     if kafka:
         _check_connector(spark)
     wrong = [
@@ -75,7 +67,7 @@ def sees_files(spark: SparkSession) -> bool:
     system = conf.get("spark.hadoop.fs.defaultFS", None) or "file:"
     lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
     return (
-        _is_local(spark)
+        is_local(spark)
         and system.startswith("file:")
         and "HADOOP_CONF_DIR" not in os.environ
         and all(conf.get(name) == "false" for name in lenient)
@@ -91,7 +83,7 @@ def start_workers(spark: SparkSession) -> None:
     On a cluster it does nothing: there they are many, and nobody knows which will be needed.
     """
     app = str(spark.conf.get("spark.app.id", ""))
-    if app in _begun or not _is_local(spark):
+    if app in _begun or not is_local(spark):
         return
     _begun.add(app)
     thread = threading.Thread(target=_nothing, args=(spark,), daemon=True)
@@ -106,8 +98,14 @@ def _nothing(spark: SparkSession) -> None:
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 
 
-def _is_local(spark: SparkSession) -> bool:
-    return str(spark.conf.get("spark.master", None)).startswith("local")
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether all that Spark does is done on this machine, as far as anyone can tell."""
+    return not is_remote(spark) and str(spark.conf.get("spark.master", None)).startswith("local")
 
 
 def _check_connector(spark: SparkSession) -> None:
@@ -131,9 +129,13 @@ def local_session(
 ) -> SparkSession:
     """A session on this machine, bound to loopback, that uses the cores this process may use.
 
-    With ``kafka`` it can read topics, and else only if what that needs is there already. If all
-    that it runs is ``short``, Java compiles quickly instead of thoroughly.
+    If the program has one already, it is that one. With ``kafka`` it can read topics, and else only
+    if what that needs is there already. If all that it runs is ``short``, Java compiles quickly
+    instead of thoroughly.
     """
+    active = SparkSession.getActiveSession()
+    if active is not None and is_remote(active):
+        return active  # where there is one of Spark Connect, PySpark makes no other
     _point_to_java_and_python()
     partitions = partitions or len(os.sched_getaffinity(0))
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)

@@ -1,0 +1,126 @@
+"""What the tasks of a batch have told: receipts, which are committed, and counts, which add up."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+
+from millstream.plan.nodes import Sink
+from millstream.plan.targets import Console, Memory, Target
+from millstream.progress import BatchReport, Tracker
+from millstream.spark.hop import Hop, Packed
+from millstream.spark.memory import MemoryCommitter
+from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
+from millstream.spark.wire import ENVELOPE
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """Raised where a batch would begin, once the job is to stop: that batch has done nothing."""
+
+
+def written(last: Hop | None, frame: DataFrame, batch: int) -> list[Row]:
+    """Runs the last turn of a batch, which writes the sinks; what the tasks tell."""
+    if last is not None:
+        frame = frame.mapInArrow(Packed(replace(last, batch=batch)), ENVELOPE)
+    rows: list[Row] = frame.collect()
+    return rows
+
+
+def shows(target: Target) -> bool:
+    """Whether a sink's rows are for the program that runs the job, wherever Spark's driver is."""
+    return isinstance(target, Memory | Console)
+
+
+class Commits:
+    """Commits what is written, sink by sink."""
+
+    def __init__(self, run: str, targets: Mapping[str, Target]) -> None:
+        self._run = run
+        self.committers: dict[str, Committer] = {
+            name: committer_of(name, target) for name, target in targets.items()
+        }
+
+    def commit(self, batch: int, rows: Iterable[Row]) -> None:
+        """Commits a batch that all tasks have written."""
+        receipts: dict[str, list[bytes]] = {name: [] for name in self.committers}
+        for row in rows:
+            if row.kind == "receipt" and row.node in receipts:
+                receipts[row.node].append(bytes(row.payload))
+        for name, committer in self.committers.items():
+            committer.commit(self._run, batch, receipts[name])
+
+
+@dataclass
+class Ledger:
+    """The program's side of the sinks: commits batches, and tells how far the job has come.
+
+    Of a job that is committed ``elsewhere``, it only shows what is to be shown here.
+    """
+
+    run: str
+    sinks: tuple[Sink, ...]
+    tracker: Tracker
+    elsewhere: bool = False
+    _commits: Commits = field(init=False)
+    _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        targets = {sink.name: sink.target for sink in self.sinks}
+        for name, target in targets.items():
+            check_options(target, name)
+        check_folders(targets)
+        mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
+        self._commits = Commits(self.run, mine)
+        self._standing = defaultdict(dict)
+
+    def settle(
+        self,
+        batch: int,
+        rows: list[Row],
+        started: float,
+        lost: Mapping[str, int] | None = None,
+        ended: float | None = None,
+    ) -> None:
+        """Commits a batch that all tasks have written, and reports it."""
+        self._commits.commit(batch, rows)
+        written: dict[str, int] = {sink.name: 0 for sink in self.sinks}
+        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            if row.kind == "receipt":
+                written[row.node] += row.elements
+            elif row.kind == "count" and row.split in ("late", "rejected", "read"):
+                counts[row.split][row.node] += row.value
+            elif row.kind == "count":
+                self._standing[row.split, row.node][row.shard] = row.value
+        self.tracker.report(
+            BatchReport(
+                batch=batch,
+                started=started,
+                seconds=(time.time() if ended is None else ended) - started,
+                rows=sum(counts["read"].values()),
+                written=written,
+                late=dict(counts["late"]),
+                rejected=dict(counts["rejected"]),
+                lost=lost or {},
+                watermark=min(self._values("watermark"), default=None),
+                state_rows=sum(self._values("state_rows")),
+                state_bytes=sum(self._values("state_bytes")),
+            )
+        )
+
+    def rows(self, sink: str) -> list[dict[str, Any]]:
+        """What a sink that keeps its rows has kept."""
+        committer = self._commits.committers[sink]
+        assert isinstance(committer, MemoryCommitter)
+        return committer.rows()
+
+    def _values(self, what: str) -> list[int]:
+        """What each shard of each grouping last said: one that got nothing stands as it stood."""
+        return [
+            v for (said, _), told in self._standing.items() if said == what for v in told.values()
+        ]

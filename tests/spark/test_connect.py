@@ -1,0 +1,95 @@
+"""Jobs over Spark Connect, on a server that is a process of its own, as are the programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import connect_program
+import connect_server
+from families import Family
+from ports import free_port
+from waiting import until
+
+A_WHILE = 240.0  # seconds; a quarter is enough where nothing else runs
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder, port = tmp_path_factory.mktemp("connect"), free_port()
+    log = folder / "server.log"
+    script = Path(connect_server.__file__)
+    with Family(script, port, log=log, scratch=folder / "scratch") as server:
+        until(lambda: "ready" in server.told() or server.process.poll() is not None)
+        assert server.process.poll() is None, server.told()
+        yield f"sc://127.0.0.1:{port}"
+
+
+def started(url: str, folder: Path, what: str) -> Family:
+    log = folder / "program.log"
+    script = Path(connect_program.__file__)
+    return Family(script, url, folder, what, log=log, scratch=folder / "scratch")
+
+
+def found(program: Family) -> dict[str, Any]:
+    with program:
+        assert program.ended(A_WHILE) == 0, program.told()
+    told: dict[str, Any] = json.loads(program.told().splitlines()[-1])
+    return told
+
+
+def put(folder: Path, files: int) -> None:
+    (folder / "in").mkdir()
+    for file in range(files):
+        lines = map(json.dumps, connect_program.rows_of(file))
+        path = folder / "in" / f"{file:03}.json"
+        path.write_text("\n".join(lines))
+        os.utime(path, (file + 1, file + 1))  # Spark takes the oldest first
+
+
+def totals_of(files: int) -> list[tuple[str, int, int]]:
+    """The totals of each file but the last, whose window has not ended."""
+    found = []
+    for file in range(files - 1):
+        timed = [row for row in connect_program.rows_of(file) if row["at"] is not None]
+        for team in ("blue", "red"):
+            points = [row["points"] for row in timed if row["team"] == team]
+            found.append((team, len(points), sum(points)))
+    return sorted(found)
+
+
+def written(folder: Path) -> list[tuple[str, int, int]]:
+    lines = [line for f in folder.glob("out/part-*") for line in f.read_text().splitlines()]
+    return sorted((row["team"], row["n"], row["total"]) for row in map(json.loads, lines))
+
+
+def test_a_program_means_the_same(url: str, tmp_path: Path) -> None:
+    put(tmp_path, files=3)
+    told = found(started(url, tmp_path, "everything"))
+    assert told["unset"].startswith("MS206: the Spark session is not set up for this job")
+    assert told["batch"] == told["streaming"] == told["reference"]
+    assert told["frame"] == [{"id": 0}, {"id": 1}, {"id": 2}]
+    assert "MS201 in step 'map-1'" in told["failure"]
+    assert told["late failure"] == told["failure"]
+    assert written(tmp_path) == [tuple(row) for row in told["kept"]] == totals_of(3)
+    assert told["counts"] == {"rows": 33, "batches": 3}
+    assert (told["bad"], told["state"]) == (3, "stopped")
+
+
+def test_a_program_that_is_killed_and_resumed_writes_each_row_once(
+    url: str, tmp_path: Path
+) -> None:
+    put(tmp_path, files=20)
+    with started(url, tmp_path, "resumed") as program:
+        until(lambda: written(tmp_path) or program.process.poll() is not None)
+        assert program.process.poll() is None, program.told()
+    assert Counter(written(tmp_path)) < Counter(totals_of(20))
+    # The server still goes on with it, until the same job is started again.
+    assert found(started(url, tmp_path, "resumed"))["batches"] >= 1
+    assert written(tmp_path) == totals_of(20)
