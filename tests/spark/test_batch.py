@@ -22,6 +22,7 @@ from agreement import AGGREGATES
 from bags import assert_same_rows, bag
 from millstream.job import run_to_the_end
 from millstream.model.errors import PlanError, RunError
+from millstream.spark.failures import explained
 from millstream.testing import Elements
 from scripts import NUMBERS, refinements, safe_triggers, settings_of_windows, steps, windows
 
@@ -528,12 +529,12 @@ def test_a_key_function_without_a_type_is_refused_before_anything_runs(spark):
         keyed.collect().run("untyped", spark=spark, mode="batch")
 
 
-def test_a_session_of_spark_connect_is_refused_with_what_to_do():
-    # A stand-in: a real one would need a server, and packages that Millstream does not.
-    session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    rows = ms.from_rows([(1,)], schema="n int").collect()
-    with pytest.raises(RunError, match=r"MS206.*Spark Connect(.|\n)*spark-submit"):
-        rows.run("job", spark=session)
+def test_workers_without_millstream_are_told_from_other_errors():
+    # In the words of Spark, of a cluster whose workers had a Python without it.
+    told = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'millstream'"
+    with pytest.raises(RunError, match="MS206.*does not have Millstream") as caught, explained():
+        raise RuntimeError(told)
+    assert "PYSPARK_PYTHON" in caught.value.fix
 
 
 def test_a_session_that_is_not_set_up_is_refused_with_what_to_set(spark, tmp_path):

@@ -73,7 +73,7 @@ def test_a_program_means_the_same(url: str, tmp_path: Path) -> None:
     put(tmp_path, files=3)
     told = found(started(url, tmp_path, "everything"))
     assert told["unset"].startswith("MS206: the Spark session is not set up for this job")
-    assert told["batch"] == told["streaming"] == told["reference"]
+    assert told["batch"] == told["reference"]
     assert told["frame"] == [{"id": 0}, {"id": 1}, {"id": 2}]
     assert "MS201 in step 'map-1'" in told["failure"]
     assert told["late failure"] == told["failure"]
@@ -85,11 +85,11 @@ def test_a_program_means_the_same(url: str, tmp_path: Path) -> None:
 def test_a_program_that_is_killed_and_resumed_writes_each_row_once(
     url: str, tmp_path: Path
 ) -> None:
-    put(tmp_path, files=20)
+    put(tmp_path, files=12)
     with started(url, tmp_path, "resumed") as program:
         until(lambda: written(tmp_path) or program.process.poll() is not None)
         assert program.process.poll() is None, program.told()
-    assert Counter(written(tmp_path)) < Counter(totals_of(20))
+    assert Counter(written(tmp_path)) < Counter(totals_of(12))
     # The server still goes on with it, until the same job is started again.
     assert found(started(url, tmp_path, "resumed"))["batches"] >= 1
-    assert written(tmp_path) == totals_of(20)
+    assert written(tmp_path) == totals_of(12)

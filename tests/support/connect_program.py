@@ -82,7 +82,6 @@ def everything(spark: SparkSession, folder: Path) -> dict[str, Any]:
         "unset": unset,
         "reference": by_rest(grouped.run("reference").rows()),
         "batch": by_rest(grouped.run("batch", spark=spark).rows()),
-        "streaming": by_rest(grouped.run("streaming", mode="streaming").rows()),
         "frame": ms.from_dataframe(spark.range(3)).collect().run("frame").rows(),
         "failure": failure(lambda: divided.run("fails", spark=spark)),
         "late failure": failure(lambda: divided.run("fails", spark=spark, mode="streaming")),

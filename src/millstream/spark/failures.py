@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 
 from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanError, RunError
 
@@ -16,6 +17,7 @@ _TOLD = re.compile(
 
 
 _LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
+_NOT_THERE = "ModuleNotFoundError: No module named 'millstream'"
 _KEPT_OUT = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:Ssl|Sasl)AuthenticationException: "
     r"(?P<why>[^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)"
@@ -33,12 +35,24 @@ def explained() -> Iterator[None]:
         found = _TOLD.search(str(error))
         if lost := _LOST.search(str(error)):
             raise _lost(lost["what"]) from error
+        if _NOT_THERE in str(error):
+            raise _not_there() from error
         if found is None or found["code"] not in CODES:
             if kept_out := _KEPT_OUT.search(str(error)):
                 raise _unreachable(kept_out["why"]) from error
             raise
         kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
         raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error
+
+
+def _not_there() -> RunError:
+    """The error of workers of a cluster, or of a process of a server of Spark Connect."""
+    return RunError(
+        "MS206",
+        "the Python that Spark runs functions with does not have Millstream",
+        fix=f"install millstream {version('millstream')} where Spark's workers are, and its server "
+        "if there is one, or name a Python that has it there: PYSPARK_PYTHON",
+    )
 
 
 def _unreachable(why: str) -> KafkaError:

@@ -2,7 +2,8 @@
 
 What ``foreachBatch`` is given runs in a process next to the server. That process and the program
 share a session, so each finds there what the other has left: a view for each batch, which holds
-what its tasks have told, and a setting once the job is to stop.
+what its tasks have told, and settings, of which one tells the last batch, and another that the job
+is to stop. Settings are what is asked for quickest.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Remote:
         self._run = run
         self._targets = {sink.name: sink.target for sink in sinks if not shows(sink.target)}
         self._line = f"millstream_{uuid.uuid4().hex}"
+        self._heard: str | None = None
 
     def batch(self, last: Hop | None) -> RemoteBatch:
         """What the server is to do in each batch."""
@@ -51,22 +53,27 @@ class Remote:
 
     def stop(self) -> None:
         """No further batch is to begin."""
-        self._spark.conf.set(_stop(self._line), "true")
+        self._spark.conf.set(_stops(self._line), "true")
 
     def hear(self) -> Iterator[Told]:
         """What has been told since the last time, batch by batch."""
+        told = self._spark.conf.get(_done(self._line), None)
+        if told == self._heard:
+            return
+        self._heard = told
         views = self._spark.catalog.listTables(pattern=f"{self._line}_*")
         for batch in sorted(int(view.name.removeprefix(f"{self._line}_")) for view in views):
             view = f"{self._line}_{batch}"
-            (told,) = self._spark.table(view).collect()
-            with pa.ipc.open_stream(bytes(told.rows)) as stream:
+            (one,) = self._spark.table(view).collect()
+            with pa.ipc.open_stream(bytes(one.rows)) as stream:
                 rows = [Row(**row) for row in stream.read_all().to_pylist()]
-            yield Told(batch, told.started, told.ended, rows)
+            yield Told(batch, one.started, one.ended, rows)
             self._spark.catalog.dropTempView(view)
 
     def close(self) -> None:
         """Leaves nothing in the session."""
-        self._spark.conf.unset(_stop(self._line))
+        self._spark.conf.unset(_stops(self._line))
+        self._spark.conf.unset(_done(self._line))
 
 
 @dataclass
@@ -84,7 +91,7 @@ class RemoteBatch:
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         session = frame.sparkSession
-        if session.conf.get(_stop(self.line), None) is not None:
+        if session.conf.get(_stops(self.line), None) is not None:
             raise Stopped
         started = time.time()
         rows = written(self.last, frame, number)
@@ -94,6 +101,7 @@ class RemoteBatch:
         )
         session.createDataFrame(table).createOrReplaceTempView(f"{self.line}_{number}")
         session.catalog.dropTempView(f"{self.line}_{number - _MOST_VIEWS}")
+        session.conf.set(_done(self.line), str(number))
 
     def _packed(self, rows: list[Row]) -> bytes:
         """The rows, without the receipts of what is committed here."""
@@ -108,5 +116,9 @@ class RemoteBatch:
         return packed
 
 
-def _stop(line: str) -> str:
-    return f"spark.millstream.stop.{line}"
+def _stops(line: str) -> str:
+    return f"spark.millstream.{line}.stops"
+
+
+def _done(line: str) -> str:
+    return f"spark.millstream.{line}.done"

@@ -27,6 +27,9 @@ from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step
 from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
 
+_LOOKS = 0.1  # seconds between two looks at a query
+_CALLS = 0.25  # the same where each look is a call to a server
+
 
 def run_batch(
     plan: Physical,
@@ -153,7 +156,7 @@ class StreamingJob:
                 while self.query.isActive:
                     self._hear()
                     self._positions.follow(self.query, self._done)
-                    if self._stopping.wait(0.1):
+                    if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
                         self._end()
                 self._hear()
                 self.query.awaitTermination()  # raises what ended it, if that was an error
@@ -166,6 +169,8 @@ class StreamingJob:
                 tracker.state("failed")
         with suppress(Exception):  # the JVM itself may be gone
             self._positions.follow(self.query, self._done)
+            if self._remote is not None:
+                self._remote.close()
         self._positions.close()
         self._checkpoint.forget()
 

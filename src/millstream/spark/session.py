@@ -111,7 +111,7 @@ def is_local(spark: SparkSession) -> bool:
 def _check_connector(spark: SparkSession) -> None:
     some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
     try:
-        spark.read.format("kafka").options(**some).load()  # which looks for the class, and no more
+        _ = spark.read.format("kafka").options(**some).load().schema  # it looks for the class
     except AnalysisException as error:
         packages = ",".join(map(str, pinned("connector")))
         raise RunError(
