@@ -143,8 +143,6 @@ def local_session(
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        # Spark would have a sort of a few rows take 64 MB at once, and Java's heap grow by that.
-        "spark.buffer.pageSize": "2m",
         # The other way to write files, Spark's first choice, starts ten processes for each of them.
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.driver.extraJavaOptions": f"{LOGGING} {_QUICKLY}" if short else LOGGING,
