@@ -140,6 +140,26 @@ def test_the_first_ctrl_c_asks_once_for_a_stop_and_goes_on_showing():
     assert STOPPING == "stopping after the batch under way; Ctrl-C again to abandon it"
 
 
+def test_sigterm_stops_a_job_as_ctrl_c_does():
+    tracker = Tracker()
+    view = Script(lambda: signal.raise_signal(signal.SIGTERM))
+    wait(tracker, lambda: tracker.state("stopped"), view)
+    assert view.shown == ["starting", "stopped"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_program_that_listens_for_sigterm_itself_is_left_alone():
+    heard = []
+    signal.signal(signal.SIGTERM, lambda *_: heard.append("program"))
+    tracker = Tracker()
+    terminate = [lambda: signal.raise_signal(signal.SIGTERM), lambda: tracker.state("finished")]
+    try:
+        wait(tracker, pytest.fail, Script(*terminate))
+        assert heard == ["program"]
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def test_the_second_ctrl_c_raises_and_still_tells_what_was_done():
     tracker = Tracker()
     tracker.state("running")

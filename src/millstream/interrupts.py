@@ -37,6 +37,23 @@ def on_interrupt(handler: Callable[[int, FrameType | None], Any]) -> Iterator[No
 
 
 @contextmanager
+def on_termination(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    """Calls the handler at SIGTERM, which services and containers are asked to end with.
+
+    A program that listens for it itself is left alone.
+    """
+    usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
 def interrupts_later() -> Iterator[None]:
     """Ctrl-C is heard in the end. A Java that is left while it starts would stay for ever."""
     pressed = threading.Event()

@@ -83,8 +83,8 @@ class Job:
     def wait(self) -> Job:
         """Waits until the job has ended, and shows how far it has come.
 
-        In a terminal that is a live view, elsewhere a log line for each batch. Ctrl-C stops the
-        job cleanly: the batch under way ends, and the job can be resumed.
+        In a terminal that is a live view, elsewhere a log line for each batch. Ctrl-C or SIGTERM
+        stops the job cleanly: the batch under way ends, and the job can be resumed.
         """
         if self._stream is not None:
             from millstream.live import view_of, wait

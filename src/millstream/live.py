@@ -18,7 +18,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from millstream.interrupts import on_interrupt
+from millstream.interrupts import on_interrupt, on_termination
 from millstream.progress import (
     Progress,
     State,
@@ -59,8 +59,8 @@ class View(Protocol):
 def wait(tracker: Tracker, stop: Callable[[], None], view: View) -> Progress:
     """Shows a job until its tracker says that it is over, and then what it did.
 
-    The first Ctrl-C calls ``stop``, which is to ask for the job's end and return at once. The
-    second raises KeyboardInterrupt.
+    The first Ctrl-C or SIGTERM calls ``stop``, which is to ask for the job's end and return at
+    once. The second raises KeyboardInterrupt.
     """
     with _interrupts() as interrupted, view:
         try:
@@ -87,7 +87,7 @@ def _watch(
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; pressed again, it raises."""
+    """Whether Ctrl-C was pressed, or SIGTERM came; once more, and it raises."""
     presses = 0
 
     def pressed(_signal: int, _frame: FrameType | None) -> None:
@@ -96,7 +96,7 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
         if presses > 1:
             raise KeyboardInterrupt
 
-    with on_interrupt(pressed):
+    with on_interrupt(pressed), on_termination(pressed):
         yield lambda: presses > 0
 
 

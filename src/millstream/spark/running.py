@@ -27,6 +27,7 @@ from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step
 from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
 
+_STOPPED = f"{Stopped.__module__}.{Stopped.__qualname__}"  # as a traceback names it
 _LOOKS = 0.1  # seconds between two looks at a query
 _CALLS = 0.25  # the same where each look is a call to a server
 
@@ -162,7 +163,7 @@ class StreamingJob:
                 self.query.awaitTermination()  # raises what ended it, if that was an error
             tracker.state("stopped" if self._stopping.is_set() else "finished")
         except BaseException as error:
-            if self._stopping.is_set() and Stopped.__name__ in str(error):
+            if self._stopping.is_set() and _STOPPED in str(error):
                 tracker.state("stopped")
             else:
                 self.error = error
