@@ -16,9 +16,9 @@ import millstream as ms
 from bags import bag
 from millstream.model.errors import RunError
 from millstream.spark.loading import depth, loaded
-from millstream.spark.lowering import arrow_of, struct_of
 from millstream.spark.physical import physical
 from millstream.spark.python_rows import python_rows
+from millstream.spark.row_types import arrow_of, struct_of
 from millstream.spark.session import sees_files
 
 DDL = (

@@ -9,24 +9,16 @@ from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BooleanType,
     ByteType,
-    DataType,
     LongType,
     StringType,
     StructField,
     StructType,
 )
 
-from millstream.model.errors import PlanError
-from millstream.plan.building import REJECTED
-from millstream.plan.ddl import read_type
 from millstream.plan.expressions import Expression
-from millstream.plan.frames import type_text
-from millstream.plan.functions import function_name
-from millstream.plan.grouping import REASON, WINDOW
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -40,8 +32,7 @@ from millstream.plan.nodes import (
     SplitSource,
     WithColumns,
 )
-from millstream.plan.result_types import result_type
-from millstream.plan.schema import Field, Schema
+from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
 from millstream.spark.hop import Follow, Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
@@ -55,6 +46,7 @@ from millstream.spark.physical import (
     may_reject,
     needs_whole_rows,
 )
+from millstream.spark.row_types import RowTypes, arrow_of, struct_of
 from millstream.spark.sinks import opened
 from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
@@ -128,8 +120,7 @@ class _Lowering:
         self.ending = ending
         self.splits = splits
         self.apart = apart
-        self.types: dict[Instance, StructType] = {}
-        self.pane_types: dict[Grouping, StructType] = {}
+        self.types = RowTypes(plan)
         self.envelope = struct_of(ENVELOPE)
 
     def lower(self) -> Lowered:
@@ -354,7 +345,7 @@ class _Lowering:
     def _task(self, instance: Instance, last: bool) -> Task:
         node, name = instance.node, instance.node.name
         with in_step(name):
-            self.types[instance] = self._types(instance)
+            self.types[instance] = self.types.of(instance)
         if instance.role == "scatter":
             assert isinstance(node, Grouping)
             return Group(
@@ -436,7 +427,7 @@ class _Lowering:
         return InputSpec(
             columns=columns,
             functions={
-                f"key {i}": (key, arrow_of(self._panes(node)).field(name).type)
+                f"key {i}": (key, arrow_of(self.types.panes(node)).field(name).type)
                 for i, (name, key) in enumerate(node.keys)
                 if not isinstance(key, Expression)
             },
@@ -451,88 +442,7 @@ class _Lowering:
 
     def _pane_form(self, node: Grouping) -> tuple[list[str], list[str], pa.Schema]:
         keys = [name for name, _ in node.keys]
-        return keys, [n for n, _, _ in node.aggregates], arrow_of(self._panes(node))
-
-    # Types: those of the plan where it knows them, else those that Spark has found.
-
-    def _types(self, instance: Instance) -> StructType:
-        node = instance.node
-        match instance.role:
-            case "panes":
-                assert isinstance(node, Grouping)
-                return self._panes(node)
-            case "late":
-                assert isinstance(node, Grouping)
-                rows = self.types[_fed_by(self.plan, node)]
-                struct = _without(rows, ("window", "reason"))
-                schema = Schema((WINDOW, REASON))
-                return StructType([*struct.fields, *struct_of(str(schema)).fields])
-            case "rejected":
-                return struct_of(str(REJECTED))
-            case _ if isinstance(node, KafkaSource | FilesSource | Function):
-                return struct_of(str(node.schema))
-        assert instance.input is not None
-        before = self.types[instance.input]
-        if isinstance(node, Select | WithColumns):
-            picked = {n: before[str(column_of(e, node.input))].dataType for n, e in node.columns}
-            kept = {f.name: f.dataType for f in before} if isinstance(node, WithColumns) else {}
-            types = {**kept, **picked}
-            return StructType([StructField(n, types[n]) for n in node.schema.names])
-        return before
-
-    def _panes(self, node: Grouping) -> StructType:
-        if node not in self.pane_types:
-            self.pane_types[node] = struct_of(str(self._pane_schema(node)))
-        return self.pane_types[node]
-
-    def _pane_schema(self, node: Grouping) -> Schema:
-        prepared = next(i for i in self.plan.instances if i.node is node and i.role == "prepare")
-        found = {f.name: read_type(type_text(f.dataType)) for f in self.types[prepared]}
-        keys = {
-            name: self._key_type(i, name, key, node, prepared, found)
-            for i, (name, key) in enumerate(node.keys)
-        }
-        values = {}
-        for i, (name, aggregate, inputs) in enumerate(node.aggregates):
-            of = inputs.of
-            if of is not None and of.type is None:
-                of = replace(of, type=self._found(f"of {i}", of, node, prepared, found))
-            # Where whole rows are needed, all of their columns are there.
-            fields = (Field(f.name, f.type or found.get(f.name)) for f in node.input.schema)
-            schema = Schema(tuple(fields))
-            values[name] = result_type(aggregate, replace(inputs, of=of), schema)
-        types = {**keys, **values}
-        return Schema(tuple(Field(f.name, f.type or types[f.name]) for f in node.schema))
-
-    def _found(
-        self, engine: str, e: Expression, node: Grouping, at: Instance, found: dict[str, str]
-    ) -> str:
-        return found[engine if at.in_jvm else str(column_of(e, node.input))]
-
-    def _key_type(
-        self, i: int, name: str, key: Any, node: Grouping, at: Instance, found: dict[str, str]
-    ) -> str:
-        known = node.schema.resolve(name).type
-        if known is not None:
-            return known
-        if isinstance(key, Expression):
-            return self._found(f"key {i}", key, node, at, found)
-        raise PlanError(
-            "MS116",
-            f"the key function {function_name(key)} says nothing about the type of its result",
-            fix="annotate it: def key(row) -> str, or give an expression: key_by('team')",
-            step=node.name,
-        )
-
-
-def _fed_by(plan: Physical, node: Grouping) -> Instance:
-    prepared = next(i for i in plan.instances if i.node is node and i.role == "prepare")
-    assert prepared.input is not None
-    return prepared.input
-
-
-def _without(struct: StructType, names: tuple[str, ...]) -> StructType:
-    return StructType([f for f in struct.fields if f.name not in names])
+        return keys, [n for n, _, _ in node.aggregates], arrow_of(self.types.panes(node))
 
 
 def _slices(source: Source | None, group: list[Instance]) -> Literal["tasks", "splits", "origins"]:
@@ -570,16 +480,3 @@ def _in_order(tasks: list[Task]) -> list[Task]:
     for task in tasks:
         visit(task)
     return order[::-1]
-
-
-def struct_of(ddl: str) -> StructType:
-    """The types that a DDL text says."""
-    struct = DataType.fromDDL(ddl)
-    assert isinstance(struct, StructType)
-    return struct
-
-
-def arrow_of(struct: StructType) -> pa.Schema:
-    """The same for Arrow."""
-    schema: pa.Schema = to_arrow_schema(struct, timezone="UTC")
-    return schema

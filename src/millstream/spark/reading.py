@@ -21,7 +21,7 @@ from millstream.plan.nodes import (
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
 from millstream.spark.loading import NAMES
-from millstream.spark.lowering import arrow_of, struct_of
+from millstream.spark.row_types import arrow_of, struct_of
 
 _WRITTEN = "_written"
 
