@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ from millstream.kafka.jars import jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Programs that tests start live for seconds: that Java compiles quickly counts for more than how
+# well.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 # Derandomised: a test that passed here passes everywhere, on the same examples.
 settings.register_profile(

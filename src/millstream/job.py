@@ -6,7 +6,6 @@ import atexit
 import signal
 import sys
 import uuid
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from millstream.spark.running import StreamingJob
 
 Mode = Literal["streaming", "batch"]
-_running: weakref.WeakSet[Job] = weakref.WeakSet()
+_running: set[Job] = set()
 
 
 class Job:
@@ -83,8 +82,9 @@ class Job:
     def wait(self) -> Job:
         """Waits until the job has ended, and shows how far it has come.
 
-        In a terminal that is a live view, elsewhere a log line for each batch. Ctrl-C or SIGTERM
-        stops the job cleanly: the batch under way ends, and the job can be resumed.
+        In a terminal that is a live view, elsewhere lines of the log ``millstream.job``, one a
+        second at most. Ctrl-C or SIGTERM stops the job cleanly: the batch under way ends, and the
+        job can be resumed. A second one abandons that batch.
         """
         if self._stream is not None:
             from millstream.live import view_of, wait
@@ -107,11 +107,6 @@ class Job:
             with on_interrupt(signal.default_int_handler):
                 self._stream.process_all()
         return self
-
-    def _leave(self) -> None:
-        """Stops the job, at the end of the program."""
-        if self._stream is not None and not self._stream.leave():
-            self.stop()
 
     def _ended(self, stream: StreamingJob) -> None:
         stream.join()
@@ -236,6 +231,7 @@ def _run_on_spark(
     try:
         with interrupts_later():
             job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
+            _running.difference_update([each for each in _running if each.progress().over])
             _running.add(job)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler):
@@ -258,6 +254,13 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
             f"source {endless[0].name!r} has no end, so mode='batch' would not have one either",
             fix="read what is there now, read_files(…, bounded=True), or leave mode out",
         )
+    if mode == "batch" and checkpoint is not None:
+        raise PlanError(
+            "MS113",
+            "mode='batch' keeps nothing to go on with, so a checkpoint would be of no use",
+            fix="leave mode out: with a checkpoint each row is written once, however often the job "
+            "is run; or leave the checkpoint out",
+        )
     return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)
 
 
@@ -265,16 +268,19 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
 def _stop_what_runs() -> None:
     """A program that ends takes its jobs along: they are stopped where they can be resumed."""
     for job in list(_running):
-        if not job.progress().over:
+        over = job.progress().over
+        if not over:
             print(
                 f"millstream: job {job.name!r} is stopped because the program ends; "
                 "write job.wait() to let it run",
                 file=sys.stderr,
             )
-            try:
-                job._leave()
-            except MillstreamError as error:
-                print(error, file=sys.stderr)
+        try:
+            # At its end, the program may take what goes on at a server for over.
+            if not (job._stream and job._stream.leave()) and not over:
+                job.stop()
+        except MillstreamError as error:
+            print(error, file=sys.stderr)
 
 
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:

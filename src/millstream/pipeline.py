@@ -49,12 +49,13 @@ class Pipeline:
         Sources that all end make one batch query, and ``run`` returns when it is done. Endless ones
         make one Structured Streaming query, which goes on in the background: see ``Job.wait``.
         ``mode`` chooses otherwise. A small program that only collects rows given by ``from_rows``
-        runs in this process, without Spark, unless anything is said here.
+        runs in this process, without Spark, unless ``mode``, ``checkpoint`` or ``spark`` is said.
 
         ``checkpoint`` is a folder for what jobs need to go on: the job resumes there under its
         name, and each result is written exactly once. Without one, a job that was stopped begins
         anew. ``spark`` is your own session, in place of one on this machine. ``every`` is how often
-        a streaming job looks for new data; without it, as soon as there is some.
+        a streaming job begins a batch; without it, as soon as there is new data, or twice a second
+        if the program goes by the clock (``idle=``, ``ms.every``, ``ms.after_delay``).
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")

@@ -146,7 +146,8 @@ def read_kafka(
     retention, the job fails; ``on_data_loss="continue"`` goes on without them, and counts them.
 
     Brokers are at ``servers``, else the local ones if they run, else those that the environment
-    variable MILLSTREAM_SERVERS names; ``options`` are settings of Kafka's consumer.
+    variable MILLSTREAM_SERVERS names; ``options`` are settings of Kafka's clients, of which both
+    librdkafka and Java's consumer get those that they know.
 
     >>> import millstream as ms
     >>> ms.read_kafka(

@@ -330,7 +330,8 @@ class Stream:
     ) -> Pipeline:
         """A pipeline that writes the rows to files in a folder, each row exactly once.
 
-        ``options`` are called as in Spark: ``compression``, and for csv ``header`` and ``sep``.
+        ``options`` are called as in Spark: ``compression``, and for csv ``sep`` and ``header``,
+        which is written by default.
         Text holds one column of STRING; csv holds no arrays, maps and structs, so neither
         ``window`` nor ``pane``.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 import shutil
 import signal
 import socket
@@ -25,7 +24,14 @@ from typer.testing import CliRunner
 import millstream as ms
 from millstream.cli.main import app
 from millstream.java import java_command
-from millstream.kafka.broker import HOST, Broker, format_storage, start, write_settings
+from millstream.kafka.broker import (
+    HOST,
+    Broker,
+    format_storage,
+    new_cluster_id,
+    start,
+    write_settings,
+)
 from millstream.kafka.connection import Connection
 from millstream.kafka.jars import jars
 from millstream.kafka.settings import client_settings
@@ -118,7 +124,7 @@ def secured(tmp_path_factory) -> Iterator[Secured]:
         # Of a name that is there twice, the last counts.
         file.writelines(f"{name}={value}\n" for name, value in _security(made, broker).items())
     paths = jars("broker")
-    format_storage(broker, secrets.token_urlsafe(16), paths)
+    format_storage(broker, new_cluster_id(), paths)
     process = start(broker, paths)
     try:
         until(lambda: not process.runs or _takes_part(made))

@@ -560,6 +560,12 @@ def test_a_batch_over_an_endless_source_is_refused(spark, tmp_path):
     assert "bounded=True" in caught.value.fix
 
 
+def test_a_batch_with_a_checkpoint_is_refused(spark, tmp_path):
+    rows = ms.from_rows([(1,)], "n int").collect()
+    with pytest.raises(PlanError, match="MS113: mode='batch' keeps nothing to go on with"):
+        rows.run("kept", spark=spark, mode="batch", checkpoint=tmp_path)
+
+
 VALUES = NUMBERS["digits"]
 PROGRAMS = st.tuples(
     windows(("fixed", "sliding", "session", "global", "calendar")),

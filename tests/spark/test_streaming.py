@@ -374,6 +374,7 @@ def test_the_clock_fires_triggers_and_lets_idle_splits_step_aside_without_new_da
     assert told("ended", "user", "n") == [("ann", 2), ("gus", 1)]
     # Both are idle, and what was given has ended. That ends no window of what still comes.
     put(tmp_path / "in", 2, events(("loud", "ann", 5, 28.0), ("loud", "bob", 5, 45.0)))
+    assert job.process_all().progress().rows == 6  # though by the clock there is always a batch
     until(lambda: len(told("delayed", "n")) == 4, job)
     until(lambda: len(told("ended", "n")) == 3, job)
     job.stop()

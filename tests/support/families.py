@@ -30,8 +30,8 @@ class Family:
         places = {
             "TMPDIR": str(scratch),
             "SPARK_LOCAL_DIRS": str(scratch),
-            # It lives for seconds: that Java compiles quickly counts for more than how well.
-            "SPARK_SUBMIT_OPTS": f"-Djava.io.tmpdir={scratch} -XX:TieredStopAtLevel=1",
+            "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} "
+            f"-Djava.io.tmpdir={scratch}",
         }
         with log.open("ab") as output:
             self.process = subprocess.Popen(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -90,6 +91,11 @@ def _settings(broker: Broker, brokers: Sequence[Broker]) -> dict[str, object]:
     settings["transaction.state.log.min.isr"] = in_sync
     settings["share.coordinator.state.topic.min.isr"] = in_sync
     return settings
+
+
+def new_cluster_id() -> str:
+    """The id of a cluster: not one that begins with a dash, which Kafka takes for an option."""
+    return "M" + secrets.token_urlsafe(16)[:21]
 
 
 def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import signal
 import socket
@@ -22,7 +21,14 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from millstream.kafka.broker import HOST, Broker, format_storage, start, write_settings
+from millstream.kafka.broker import (
+    HOST,
+    Broker,
+    format_storage,
+    new_cluster_id,
+    start,
+    write_settings,
+)
 from millstream.kafka.broker_failures import no_room, not_started, port_taken
 from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
 from millstream.kafka.jars import Say, jars
@@ -154,7 +160,7 @@ def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
         if any(folder.glob("broker-*/data")):
             raise unfit(f"{folder} holds data of brokers, but cluster.json is missing", DELETE)
         made = [Broker(n, 0, 0, folder / f"broker-{n}") for n in range(1, (brokers or 1) + 1)]
-        return Cluster("M" + secrets.token_urlsafe(16)[:21], folder, tuple(made))
+        return Cluster(new_cluster_id(), folder, tuple(made))
     count, first = len(cluster.brokers), cluster.brokers[0]
     if brokers not in (None, count):
         raise unfit(

@@ -166,7 +166,7 @@ class FilesCommitter:
         if missing:
             raise self._folder.failure(
                 f"what a task wrote there is not to be seen from here: {min(missing)}",
-                fix="name a folder that all machines of the cluster share, such as 's3://…'",
+                fix="name a folder that all machines of the cluster share, such as 's3a://…'",
             )
 
     def _decide(self, decision: str, moves: Moves) -> None:

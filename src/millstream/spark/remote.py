@@ -2,28 +2,38 @@
 
 What ``foreachBatch`` is given runs in a process next to the server. That process and the program
 share a session, so each finds there what the other has left: a view for each batch, which holds
-what its tasks have told, and settings, of which one tells the last batch, and another that the job
-is to stop. Settings are what is asked for quickest.
+what its tasks have told, and settings, of which one tells what batches there are, and another that
+the job is to stop. Settings are what is asked for quickest.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from millstream.kafka.connection import Connection
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Target
 from millstream.spark.hop import Hop
+from millstream.spark.kafka_source import Positions, Topics
 from millstream.spark.ledger import Commits, Stopped, shows, written
 from millstream.spark.wire import ARROW
 
-_MOST_VIEWS = 1000  # of a program that has gone away, and looks at none of them
+_log = logging.getLogger(__name__)
+
+# What is kept for a program that does not ask: it may have gone away.
+_MOST_VIEWS = 1000
+_MOST_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
@@ -34,46 +44,64 @@ class Told:
     started: float
     ended: float
     rows: list[Row]
+    lost: dict[str, int]
 
 
 class Remote:
     """The program's end of the line."""
 
-    def __init__(self, spark: SparkSession, run: str, sinks: tuple[Sink, ...]) -> None:
+    def __init__(
+        self, spark: SparkSession, job: str, run: str, sinks: Iterable[Sink], topics: list[Topics]
+    ) -> None:
         self._spark = spark
+        self._job = job
         self._run = run
         self._targets = {sink.name: sink.target for sink in sinks if not shows(sink.target)}
+        self._topics = topics
         self._line = f"millstream_{uuid.uuid4().hex}"
-        self._heard: str | None = None
+        self._next = 0
 
     def batch(self, last: Hop | None) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # nothing but this tells tasks the number of their batch
-        return RemoteBatch(self._line, self._run, last, self._targets)
+        counts_lost = any(each.source.on_data_loss == "continue" for each in self._topics)
+        topics = [_unopened(each) for each in self._topics] if counts_lost else []
+        return RemoteBatch(self._line, self._job, self._run, last, self._targets, topics)
 
     def stop(self) -> None:
         """No further batch is to begin."""
         self._spark.conf.set(_stops(self._line), "true")
 
+    def abandon(self) -> None:
+        """Nor is the one under way to end."""
+        self.stop()
+        self._spark.interruptTag(self._line)
+
     def hear(self) -> Iterator[Told]:
-        """What has been told since the last time, batch by batch."""
-        told = self._spark.conf.get(_done(self._line), None)
-        if told == self._heard:
+        """What has been told since the last time, batch by batch.
+
+        A batch that its taker fails on is told again.
+        """
+        told = self._spark.conf.get(_told(self._line), None)
+        if told is None:
             return
-        self._heard = told
-        views = self._spark.catalog.listTables(pattern=f"{self._line}_*")
-        for batch in sorted(int(view.name.removeprefix(f"{self._line}_")) for view in views):
-            view = f"{self._line}_{batch}"
-            (one,) = self._spark.table(view).collect()
-            with pa.ipc.open_stream(bytes(one.rows)) as stream:
-                rows = [Row(**row) for row in stream.read_all().to_pylist()]
-            yield Told(batch, one.started, one.ended, rows)
-            self._spark.catalog.dropTempView(view)
+        first, last = map(int, told.split())
+        for batch in range(max(first, self._next), last + 1):
+            try:
+                (one,) = self._spark.table(_view(self._line, batch)).collect()
+            except AnalysisException:
+                _log.warning("nobody asked for what batch %s told in time: it is gone", batch)
+            else:
+                with pa.ipc.open_stream(bytes(one.rows)) as stream:
+                    rows = [Row(**row) for row in stream.read_all().to_pylist()]
+                yield Told(batch, one.started, one.ended, rows, json.loads(one.lost))
+                self._spark.catalog.dropTempView(_view(self._line, batch))
+            self._next = batch + 1
 
     def close(self) -> None:
         """Leaves nothing in the session."""
         self._spark.conf.unset(_stops(self._line))
-        self._spark.conf.unset(_done(self._line))
+        self._spark.conf.unset(_told(self._line))
 
 
 @dataclass
@@ -81,27 +109,65 @@ class RemoteBatch:
     """The server's end of the line, which is called for each batch."""
 
     line: str
+    job: str
     run: str
     last: Hop
-    targets: dict[str, Target] = field(default_factory=dict)
+    targets: dict[str, Target]
+    topics: list[Topics]
+    _kept: dict[int, int] = field(default_factory=dict, init=False)
+    _first: int | None = field(default=None, init=False)
 
     @cached_property
     def _commits(self) -> Commits:
         return Commits(self.run, self.targets)
 
+    @cached_property
+    def _positions(self) -> Positions:
+        return Positions(self.job, self.topics)
+
     def __call__(self, frame: DataFrame, number: int) -> None:
         session = frame.sparkSession
         if session.conf.get(_stops(self.line), None) is not None:
             raise Stopped
+        session.addTag(self.line)
         started = time.time()
+        lost = self._lost(session, number)
         rows = written(self.last, frame, number)
         self._commits.commit(number, rows)
+        packed = self._packed(rows)
         table = pa.table(
-            {"started": [started], "ended": [time.time()], "rows": [self._packed(rows)]}
+            {
+                "started": [started],
+                "ended": [time.time()],
+                "rows": [packed],
+                "lost": [json.dumps(lost)],
+            }
         )
-        session.createDataFrame(table).createOrReplaceTempView(f"{self.line}_{number}")
-        session.catalog.dropTempView(f"{self.line}_{number - _MOST_VIEWS}")
-        session.conf.set(_done(self.line), str(number))
+        session.createDataFrame(table).createOrReplaceTempView(_view(self.line, number))
+        self._forget(session, number, len(packed))
+        if self._first is None:
+            self._first = number
+        session.conf.set(_told(self.line), f"{self._first} {number}")
+
+    def _lost(self, session: SparkSession, number: int) -> dict[str, int]:
+        """Records that were gone before this batch could read them."""
+        if not self.topics:
+            return {}
+        for query in session.streams.active:
+            if query.name == self.job:
+                self._positions.follow(query, number - 1)
+        return self._positions.lost()
+
+    def _forget(self, session: SparkSession, number: int, size: int) -> None:
+        """Drops the oldest views, of which the program has most likely read all, if it lives."""
+        self._kept[number] = size
+        while len(self._kept) > _MOST_VIEWS or (
+            len(self._kept) > 1 and sum(self._kept.values()) > _MOST_BYTES
+        ):
+            oldest = min(self._kept)
+            del self._kept[oldest]
+            with suppress(AnalysisException):
+                session.catalog.dropTempView(_view(self.line, oldest))
 
     def _packed(self, rows: list[Row]) -> bytes:
         """The rows, without the receipts of what is committed here."""
@@ -116,9 +182,19 @@ class RemoteBatch:
         return packed
 
 
+def _unopened(topics: Topics) -> Topics:
+    """The same without clients, which do not travel."""
+    connection = topics.connection
+    return replace(topics, connection=Connection(connection.servers, connection.settings))
+
+
+def _view(line: str, batch: int) -> str:
+    return f"{line}_{batch}"
+
+
 def _stops(line: str) -> str:
     return f"spark.millstream.{line}.stops"
 
 
-def _done(line: str) -> str:
-    return f"spark.millstream.{line}.done"
+def _told(line: str) -> str:
+    return f"spark.millstream.{line}.told"

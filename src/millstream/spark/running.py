@@ -30,6 +30,7 @@ from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
 _STOPPED = f"{Stopped.__module__}.{Stopped.__qualname__}"  # as a traceback names it
 _LOOKS = 0.1  # seconds between two looks at a query
 _CALLS = 0.25  # the same where each look is a call to a server
+_QUESTIONS = 1.0  # the same for calls that a server must work for
 
 
 def run_batch(
@@ -64,11 +65,16 @@ class StreamingJob:
         self._positions = Positions(name, topics.values())
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
-        self._remote = Remote(spark, ledger.run, plan.sinks) if is_remote(spark) else None
+        self._remote: Remote | None = None
+        if is_remote(spark):
+            reads = [each for each in topics.values() if not each.source.bounded]
+            self._remote = Remote(spark, name, ledger.run, plan.sinks, reads)
         self._hearing = threading.Lock()
         self._done: int | None = None
+        self._over = False
+        self._asked = 0.0
         self.error: BaseException | None = None
-        clock = plan.needs_clock
+        self._clock = clock = plan.needs_clock
         with explained():
             folder = checkpoint.folder
             read = reader(spark, True, f"{folder}/rows", topics, plan.loaded)
@@ -102,16 +108,15 @@ class StreamingJob:
         self._stopping.set()
 
     def leave(self) -> bool:
-        """Ends the job at once, if it is at a server that this program could no longer hear.
+        """Ends the job at once, if it is at a server that would go on with it.
 
         PySpark can call the server when the program ends, but not take its answers any more. What
         the batch under way has done, counts once when it is done again.
         """
         if self._remote is None:
             return False
-        self._remote.stop()
-        with suppress(RuntimeError):  # of the answer
-            self.query.stop()
+        self._abandon()
+        self._checkpoint.forget()
         return True
 
     def join(self) -> None:
@@ -122,13 +127,29 @@ class StreamingJob:
         """Waits until all that the sources have now is processed, or the job has ended."""
         try:
             with explained():
-                interruptible(self.query.processAllAvailable)
-                self._hear()
+                interruptible(self._all_processed)
         except Exception:
             # What ended the job ends the waiting too: it tells what it was, unless it was a stop.
             self.join()
             if self.error is not None:
                 raise self.error from None
+        else:
+            interruptible(self._hear)
+
+    def _all_processed(self) -> None:
+        if self._ends or not self._clock:
+            self.query.processAllAvailable()
+            return
+        # By the clock there is always another batch, for which Spark would wait for ever. One that
+        # began after this call and has found nothing will do; the next may have begun before it.
+        last = self.query.lastProgress
+        after = -1 if last is None else last.batchId + 1
+        while self.query.isActive:
+            last = self.query.lastProgress
+            if last is not None and last.batchId > after and not last.numInputRows:
+                return
+            time.sleep(_LOOKS)
+        self.query.processAllAvailable()  # raises what ended it
 
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():
@@ -145,8 +166,7 @@ class StreamingJob:
             return
         with self._hearing:
             for told in self._remote.hear():
-                lost = self._positions.lost()
-                self._ledger.settle(told.batch, told.rows, told.started, lost, told.ended)
+                self._ledger.settle(told.batch, told.rows, told.started, told.lost, told.ended)
                 self._done = told.batch
 
     def _watch(self) -> None:
@@ -154,11 +174,12 @@ class StreamingJob:
         try:
             with explained():
                 tracker.state("running")
-                while self.query.isActive:
+                while self._is_active():
                     self._hear()
                     self._positions.follow(self.query, self._done)
                     if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
                         self._end()
+                self._over = True
                 self._hear()
                 self.query.awaitTermination()  # raises what ended it, if that was an error
             tracker.state("stopped" if self._stopping.is_set() else "finished")
@@ -168,12 +189,30 @@ class StreamingJob:
             else:
                 self.error = error
                 tracker.state("failed")
+        self._abandon()
         with suppress(Exception):  # the JVM itself may be gone
             self._positions.follow(self.query, self._done)
             if self._remote is not None:
                 self._remote.close()
         self._positions.close()
         self._checkpoint.forget()
+
+    def _is_active(self) -> bool:
+        """Whether the query runs; a server is not asked each time, for it notes each question."""
+        now = time.monotonic()
+        if self._remote is not None and now - self._asked < _QUESTIONS:
+            return True
+        self._asked = now
+        return self.query.isActive
+
+    def _abandon(self) -> None:
+        """Ends what would go on at a server after an error of this program, or after its end."""
+        if self._remote is not None and not self._over:
+            with suppress(Exception):
+                self._remote.abandon()
+            with suppress(Exception):
+                self.query.stop()
+        self._over = True
 
     def _end(self) -> None:
         """Ends the query, between two batches."""

@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from functools import cache
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from millstream.java import checked_java
@@ -133,11 +133,12 @@ def local_session(
     if what that needs is there already. If all that it runs is ``short``, Java compiles quickly
     instead of thoroughly.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None and is_remote(active):
-        return active  # where there is one of Spark Connect, PySpark makes no other
+    with suppress(PySparkRuntimeError):  # there is none
+        active = SparkSession.active()
+        if is_remote(active):
+            return active  # where there is one of Spark Connect, PySpark makes no other
     _point_to_java_and_python()
-    partitions = partitions or len(os.sched_getaffinity(0))
+    partitions = partitions or _cores()
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
     settings = {
         **_NEEDED,
@@ -166,6 +167,12 @@ def local_session(
         builder = builder.config(key, value)
     with less_noise():
         return builder.getOrCreate()
+
+
+def _cores() -> int:
+    """The cores that this process may use, as far as the system tells."""
+    may_use = getattr(os, "sched_getaffinity", None)  # which macOS does not have
+    return len(may_use(0)) if may_use else os.cpu_count() or 1
 
 
 @cache

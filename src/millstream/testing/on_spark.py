@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from millstream.engine.blobs import unpacked
 from millstream.engine.scatter import Scatter
 from millstream.engine.tables import Output
+from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.windowing import Windowing
 from millstream.reference.aggregates import Column
-from millstream.spark.session import local_session
+from millstream.spark.session import is_remote, local_session
 from millstream.spark.specs import GroupingSpec
 from millstream.spark.stage import Stage
 from millstream.spark.step import Step
@@ -117,5 +118,12 @@ class SparkGroups(ColumnarGroups):
 def replay_session() -> SparkSession:
     """The session that all replays of this process share."""
     session = local_session("millstream-replay", partitions=2, short=True)
+    if is_remote(session):
+        raise RunError(
+            "MS206",
+            "replay(engine='spark') needs a Spark of its own, and this program has a session of "
+            "Spark Connect",
+            fix="replay in a program that has none",
+        )
     session.sparkContext.setLogLevel("ERROR")
     return session
