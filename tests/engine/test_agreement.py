@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
+from math import inf
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
+from millstream.engine import scatter, shard
 from millstream.model.errors import RunError
-from millstream.testing import Elements, replay, test_stream
+from millstream.testing import Elements, Watermark, engines, replay, test_stream
 from scripts import (
     LARGE,
     NUMBERS,
@@ -23,6 +27,7 @@ from scripts import (
     triggers,
     windows,
 )
+from shards import CombiningGroups, ShardGroups
 
 PROGRAMS = [
     *((aggregate, values) for values in NUMBERS.values() for aggregate in AGGREGATES),
@@ -40,8 +45,36 @@ def outcome(what, **program):
     return seen(panes), Counter(map(late, panes.late))
 
 
-def assert_agree(what, **program):
-    assert outcome(what, engine="columnar", **program) == outcome(what, **program)
+@pytest.fixture(autouse=True)
+def _engines(monkeypatch):
+    monkeypatch.setitem(engines.ENGINES, "shards", ShardGroups)
+    monkeypatch.setitem(engines.ENGINES, "combining", CombiningGroups)
+
+
+# What a shard does with many rows or windows, it does with few in some examples.
+SIZES = st.fixed_dictionaries(
+    {
+        "MOST_PARTS": st.sampled_from([1, 2, 16]),
+        "MANY_ROWS": st.sampled_from([1, 3, 100_000]),
+        "_FEW_PIECES": st.sampled_from([0, 8]),
+        "_MANY_WINDOWS": st.sampled_from([0, 1, 16]),
+    }
+)
+
+
+def assert_agree(what, engine, sizes, **program):
+    expected = outcome(what, **program)
+    with ExitStack() as patched:
+        for name, size in sizes.items():
+            module = scatter if name == "_MANY_WINDOWS" else shard
+            patched.enter_context(patch.object(module, name, size))
+        found = outcome(what, engine=engine, **program)
+    if engine == "combining" and isinstance(found[1], Counter):
+        # It does not keep what comes late: it counts.
+        assert found[0] == expected[0]
+        assert found[1].total() == expected[1].total()
+    else:
+        assert found == expected
 
 
 @settings(max_examples=2000)
@@ -51,11 +84,15 @@ def assert_agree(what, **program):
     refinements(),
     settings_of_windows(),
     st.sampled_from(PROGRAMS).flatmap(lambda p: st.tuples(st.just(p[0]), steps(8, values=p[1]))),
+    st.sampled_from(["columnar", "shards", "combining"]),
+    SIZES,
 )
-def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, program):
+def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, program, engine, sizes):
     aggregate, script = program
     assert_agree(
         None,
+        engine,
+        sizes,
         window=window,
         trigger=trigger,
         refine=refine,
@@ -92,7 +129,7 @@ OVER_TOTALS = {
 }
 
 
-@settings(max_examples=100)
+@settings(max_examples=150)
 @given(
     windows(("fixed", "sliding", "session")),
     safe_triggers(),
@@ -100,16 +137,19 @@ OVER_TOTALS = {
     safe_triggers(),
     st.sampled_from([ms.accumulating, ms.retracting]),
     st.sampled_from([0, "100d"]),
+    st.sampled_from(["end", "earliest", "latest"]),
     st.sampled_from([NUMBERS["digits"], NUMBERS["floats"]]).flatmap(lambda v: steps(8, values=v)),
+    st.sampled_from(["columnar", "shards"]),
+    SIZES,
 )
 def test_a_chain_of_groupings_gives_the_same_panes(
-    first, first_trigger, second, second_trigger, refine, lateness, script
+    first, first_trigger, second, second_trigger, refine, lateness, timestamp, script, engine, sizes
 ):
     default = ms.repeatedly(ms.at_watermark())
     totals = (
         test_stream("key string, value double, at double", event_time="at")
         .key_by("key")
-        .window(first, allowed_lateness="100d")
+        .window(first, allowed_lateness="100d", timestamp=timestamp)
         .trigger(first_trigger or default)
         .refine(ms.retracting)
         .aggregate(total=ms.sum("value"), best=ms.max("value"))
@@ -121,7 +161,38 @@ def test_a_chain_of_groupings_gives_the_same_panes(
         .refine(refine)
         .aggregate(**OVER_TOTALS)
     )
-    assert_agree(spread, steps=[_as_rows(step) for step in script])
+    assert_agree(spread, engine, sizes, steps=[_as_rows(step) for step in script])
+
+
+@pytest.mark.parametrize("engine", ["reference", "columnar", "shards"])
+@pytest.mark.parametrize(
+    "window",
+    [
+        ms.fixed(7, -3),
+        ms.sliding(7, 7, -3),
+        ms.session(7),
+        ms.calendar("month", timezone="America/Lima"),
+    ],
+)
+def test_a_pane_of_the_global_window_falls_into_the_last_window_of_all(window, engine):
+    counts = (
+        test_stream("key string, value int, at double", event_time="at")
+        .key_by("key")
+        .trigger(ms.repeatedly(ms.after_count(1)))
+        .aggregate(n=ms.count())
+    )
+    panes = replay(
+        counts.window(window).aggregate(n=ms.count()),
+        engine=engine,
+        steps=[
+            Elements([{"key": "a", "value": 1, "at": 1.0}]),
+            Watermark(5),
+            Elements([{"key": "a", "value": 1, "at": 8.0}]),
+            Watermark.end(),
+        ],
+    )
+    assert [(p.step, p.values, p.window[1], p.timing) for p in panes] == [(3, 2, inf, "ON_TIME")]
+    assert not panes.late
 
 
 def _as_rows(step):

@@ -1,117 +1,19 @@
-"""A shard, whose state stands in buckets of a store, gives what the whole state gives."""
+"""What of its state a shard reads and writes; test_agreement.py has what it gives."""
 
 from __future__ import annotations
 
-from collections import Counter
 from unittest.mock import patch
 
 import polars as pl
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import millstream as ms
-from agreement import AGGREGATES, late, seen
 from millstream.engine import shard as shard_module
 from millstream.engine.blobs import unpacked
 from millstream.engine.scatter import Scatter
 from millstream.engine.shard import LANES, Shard, sharded
-from millstream.engine.tables import Aggregated, Output
+from millstream.engine.tables import Aggregated
 from millstream.model.windowing import Windowing
-from millstream.reference.elements import Element, Late
-from millstream.testing import engines, replay
-from millstream.testing.on_columns import ColumnarGroups
-from scripts import refinements, settings_of_windows, steps, triggers, windows
-
-SHARDS = 3
-
-
-class DictStore(dict):
-    read = dict.get
-    write = dict.__setitem__
-    remove = dict.__delitem__
-
-
-class ShardGroups(ColumnarGroups):
-    """Three shards, each made anew from its store for every step; batches come in two parts."""
-
-    keeps_late = True
-
-    def __init__(self, windowing, columns, takes_retractions):
-        super().__init__(windowing, columns, takes_retractions)
-        self.sharded = sharded(
-            windowing, ["key"], self._aggregated, takes_retractions, self.keeps_late
-        )
-        self.stores = [DictStore() for _ in range(SHARDS)]
-
-    def _step(self, batch, watermark, now):
-        scatters = [Scatter(self.sharded, ["key"], SHARDS) for _ in range(2)]
-        arrivals = [[] for _ in range(SHARDS)]
-        for i, scatter in enumerate(scatters):
-            if batch is not None:
-                for part in (batch[i::4], batch[i + 2 :: 4]):
-                    for shard, arrival in scatter.take(part):
-                        arrivals[shard].append(arrival)
-                for shard, arrival in scatter.rest():
-                    arrivals[shard].append(arrival)
-        output, self.output_watermarks = Output(), []
-        for store, mine in zip(self.stores, arrivals, strict=True):
-            one = Shard(self.sharded, store)
-            made = one.step(mine, watermark, now)
-            output.panes += made.panes
-            output.late += made.late
-            self.output_watermarks.append(one.clocks.output_watermark)
-        return output
-
-    def advance_output_watermark(self):
-        return min(self.output_watermarks)
-
-
-class CombiningGroups(ShardGroups):
-    keeps_late = False
-
-    def _late(self, row, keyed):
-        return Late(None, Element({"value": None}, 0), None, row["late"])
-
-
-@pytest.fixture(autouse=True)
-def _engines(monkeypatch):
-    monkeypatch.setitem(engines.ENGINES, "shards", ShardGroups)
-    monkeypatch.setitem(engines.ENGINES, "combining", CombiningGroups)
-
-
-@settings(max_examples=200)
-@given(
-    windows(("fixed", "sliding", "session", "global", "calendar")),
-    triggers(),
-    refinements(),
-    settings_of_windows(),
-    st.sampled_from(AGGREGATES),
-    steps(8),
-    st.sampled_from([1, 2, 16]),
-    st.sampled_from([1, 3, 100_000]),
-)
-def test_buckets_give_the_same_panes(
-    window, trigger, refine, options, aggregate, script, parts, many
-):
-    program = {
-        "window": window,
-        "trigger": trigger,
-        "refine": refine,
-        "aggregate": aggregate,
-        "allow_data_loss": True,
-        "steps": script,
-        **options,
-    }
-    expected = replay(**program)
-    sizes = {"MOST_PARTS": parts, "MANY_ROWS": many}
-    with patch.multiple(shard_module, **sizes):
-        actual = replay(engine="shards", **program)
-        combined = replay(engine="combining", **program)
-    assert seen(actual) == seen(expected)
-    assert Counter(map(late, actual.late)) == Counter(map(late, expected.late))
-    assert seen(combined) == seen(expected)
-
+from shards import DictStore
 
 GROUPING = sharded(
     Windowing(ms.fixed(10)), ["key"], [Aggregated("n", ms.count())], keeps_late=False
@@ -119,7 +21,8 @@ GROUPING = sharded(
 
 
 def batch(keys, time):
-    return pl.DataFrame({"key": keys, "time": time * 1_000_000, "sign": 1})
+    table = {"key": keys, "time": time * 1_000_000, "sign": 1}
+    return pl.DataFrame(table, schema_overrides={"time": pl.Int64})
 
 
 def stepped(store, table, watermark):

@@ -87,9 +87,13 @@ class Compiled:
 
     @cached_property
     def appends(self) -> bool:
-        """Whether elements change nothing before the end of their window, and can wait for it."""
-        trigger = self.windowing.when
-        return self.by_window and fires(trigger) >= FireMoment.AT_END and not uses_clock(trigger)
+        """Whether elements change nothing before the end of their window, and can wait for it.
+
+        Where a pane has its latest element's time, each element may move the output watermark on.
+        """
+        trigger, timestamp = self.windowing.when, self.windowing.timestamp
+        waits = fires(trigger) >= FireMoment.AT_END and not uses_clock(trigger)
+        return self.by_window and waits and timestamp != "latest"
 
     @cached_property
     def needed(self) -> set[str]:

@@ -16,7 +16,7 @@ import polars as pl
 from millstream.engine.compiled import Compiled
 from millstream.engine.firing import Firing
 from millstream.engine.intake import Intake
-from millstream.engine.tables import Aggregated, Output, State, without
+from millstream.engine.tables import Aggregated, Output, State, concatenated, without
 from millstream.model.instants import END_OF_TIME
 from millstream.model.windowing import Windowing
 
@@ -58,12 +58,15 @@ class Grouping:
         return replace(state, output_watermark=self._output_watermark(state)), output
 
     def final_panes(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """The one pane of each key of a window that fires at its end and expires with that.
+        """The one pane of each key and window that fires at its end and expires with that.
 
-        The tables are prepared batches, all of the window; nothing of them is kept.
+        The tables are prepared batches, all that came for these windows; nothing of them is kept.
         """
         compiled = self.compiled
-        folded = [t if "new" in t.columns else compiled.folded(t) for t in tables]
+        folded = [table for table in tables if "new" in table.columns]
+        rest = concatenated(*(table for table in tables if "new" not in table.columns))
+        if rest is not None:
+            folded.append(compiled.folded(rest))
         panes = compiled.combined(pl.concat(folded, how="diagonal_relaxed"))
         told = panes.with_columns(
             index=pl.lit(0, pl.Int64),

@@ -14,6 +14,9 @@ from millstream.engine.tables import concatenated
 
 _MOST_ROWS = 500_000
 """How many rows may be held back in order to be combined, or go out in one table."""
+_MANY_WINDOWS = 16
+_FEW_ROWS = 1000
+"""Where there are many windows and, as a rule, fewer rows in each, all go out in one table."""
 
 
 class Scatter:
@@ -59,23 +62,32 @@ class Scatter:
 
     def _cut(self, table: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
         numbers = hashed(table, self._keys)
-        if self._compiled.by_window:
-            table = table.with_columns(shard=numbers % self._shards)
-            parts = table.partition_by("shard", "start", "end", include_key=False, as_dict=True)
-            for (shard, start, end), part in parts.items():
-                window = None if start is None else (start, end)
-                if self._compiled.appends:
-                    yield from ((shard, each) for each in cut(part, self._keys, window))
-                else:
-                    yield shard, Arrival(packed(part), part.height, window)
+        table = table.with_columns(shard=numbers % self._shards)
+        if not self._compiled.by_window:
+            bucket = (numbers // self._shards % BUCKETS).cast(pl.UInt8)
+            table = table.with_columns(bucket=bucket)
+        for (shard,), part in table.partition_by("shard", include_key=False, as_dict=True).items():
+            for arrival in self._arrivals(part):
+                yield shard, arrival
+
+    def _arrivals(self, table: pl.DataFrame) -> Iterator[Arrival]:
+        """What one shard is to get."""
+        if not self._compiled.by_window or _in_small_windows(table):
+            yield Arrival(packed(table), table.height)
             return
-        table = table.with_columns(
-            shard=numbers % self._shards,
-            bucket=(numbers // self._shards % BUCKETS).cast(pl.UInt8),
-        )
-        parts = table.partition_by("shard", include_key=False, as_dict=True)
-        for (shard,), part in parts.items():
-            yield shard, Arrival(packed(part), part.height)
+        for (start, end), part in table.partition_by("start", "end", as_dict=True).items():
+            rows = part.drop("start", "end")
+            if start is None:
+                yield Arrival(packed(part), part.height)
+            elif self._compiled.appends:
+                yield from cut(rows, self._keys, (start, end))
+            else:
+                yield Arrival(packed(rows), rows.height, (start, end))
+
+
+def _in_small_windows(table: pl.DataFrame) -> bool:
+    windows = table["start"].n_unique()
+    return windows > _MANY_WINDOWS and table.height < windows * _FEW_ROWS
 
 
 def _height(tables: list[pl.DataFrame]) -> int:

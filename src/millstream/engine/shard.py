@@ -9,12 +9,12 @@ not even read: what came is put beside the rest as it is, and merged when the wi
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 import polars as pl
 
 from millstream.engine.blobs import VERSION, packed, unpacked
@@ -33,6 +33,7 @@ MANY_ROWS = 100_000
 """A part with as many rows is cut into lanes, each with some of the keys. So what is merged or let
 out at a time stays small, and so do the blobs, however many keys are live."""
 _TABLES = ("panes", "elements", "emitted")
+_FEW_PIECES = 8
 
 
 class Store(Protocol):
@@ -49,7 +50,8 @@ class Store(Protocol):
 class Arrival:
     """A packed table of a prepared batch; of one window, if ``window`` says of which.
 
-    If it is one of many, it has the keys of one ``lane`` only.
+    If it is one of many, it has the keys of one ``lane`` only. Where windows are the same for all
+    keys, a table of many of them says of each row in which it is, if it is in any.
     """
 
     blob: bytes
@@ -57,10 +59,17 @@ class Arrival:
     window: tuple[int, int] | None = None
     lane: int | None = None
 
-    def table(self) -> pl.DataFrame:
-        """The rows, with the window that they are for."""
-        rows = unpacked(self.blob)
-        return rows if self.window is None else _in_window(rows, *self.window)
+
+@dataclass(slots=True)
+class Piece:
+    """Rows of a bucket; if they are all of one ``window``, they do not say so themselves.
+
+    ``arrived`` is the watermark at which they came, if they have waited since.
+    """
+
+    rows: pl.DataFrame
+    window: tuple[int, int] | None = None
+    arrived: int | None = None
 
 
 @dataclass(slots=True)
@@ -107,18 +116,21 @@ class Clocks:
     now: int = 0
     buckets: dict[str, Bucket] = field(default_factory=dict)
 
-    def to_json(self) -> str:
+    def to_json(self) -> bytes:
         """All of it as text."""
-        return json.dumps(asdict(self), separators=(",", ":"))
+        return msgspec.json.encode(self)
 
     @classmethod
     def from_json(cls, text: bytes | str) -> Clocks:
         """What ``to_json`` gave, refused if it is of another version."""
-        told = json.loads(text)
-        if told["version"] != VERSION:
-            raise ValueError(f"a state of format {told['version']}, where {VERSION} is known")
-        told["buckets"] = {name: Bucket(**each) for name, each in told["buckets"].items()}
-        return cls(**told)
+        version = msgspec.json.decode(text, type=_Versioned).version
+        if version != VERSION:
+            raise ValueError(f"a state of format {version}, where {VERSION} is known")
+        return msgspec.json.decode(text, type=cls)
+
+
+class _Versioned(msgspec.Struct):
+    version: int
 
 
 def sharded(
@@ -133,6 +145,10 @@ def sharded(
     if grouping.compiled.by_window:
         return grouping
     return Grouping(windowing, ["bucket", *keys], aggregates, takes_retractions, keeps_late)
+
+
+Arrived = dict[str, list[Arrival | Piece]]
+"""What came in a batch, by the names of buckets."""
 
 
 class Shard:
@@ -156,19 +172,17 @@ class Shard:
         for name in list(arrived):
             if self._can_wait(name, awake, watermark):
                 self._put_beside(name, arrived.pop(name))
-        for name in [
-            name for name in sorted(awake | arrived.keys()) if self._ends(name, watermark)
-        ]:
-            output.panes += self._final_panes(name, arrived.pop(name, []))
-            awake.discard(name)
-        touched = sorted(awake | arrived.keys())
+        ending = [n for n in sorted(awake | arrived.keys()) if self._ends(n, watermark)]
+        for names in self._together(ending, arrived):
+            output.panes += self._final_panes(names, arrived)
+        touched = sorted((awake | arrived.keys()).difference(ending))
         for names in self._together(touched, arrived):
             self._step_in(names, arrived, watermark, now, output)
         clocks.watermark, clocks.now = watermark, now
         holds = [b.holds for b in clocks.buckets.values() if b.holds is not None]
         clocks.output_watermark = max(clocks.output_watermark, min([watermark, *holds]))
         if touched or arrivals or self._where_time_is() != before:
-            self._store.write("clocks", clocks.to_json().encode())
+            self._store.write("clocks", clocks.to_json())
         return output
 
     @property
@@ -180,38 +194,37 @@ class Shard:
     def _where_time_is(self) -> tuple[int, int, int]:
         return self.clocks.watermark, self.clocks.output_watermark, self.clocks.now
 
-    def _sorted(
-        self, arrivals: Iterable[Arrival], output: Output
-    ) -> dict[str, list[Arrival | pl.DataFrame]]:
+    def _sorted(self, arrivals: Iterable[Arrival], output: Output) -> Arrived:
         """What arrived, by bucket; windows that have expired take nothing."""
-        arrived: dict[str, list[Arrival | pl.DataFrame]] = defaultdict(list)
+        arrived: Arrived = defaultdict(list)
+        lateness = self._compiled.windowing.allowed_lateness
+        expired = max(self.clocks.watermark - lateness, START_OF_TIME)
         for arrival in arrivals:
-            if arrival.window is None and self._compiled.by_window:
-                nowhere = pl.lit(None, pl.Int64)
-                rows = arrival.table().with_columns(start=nowhere, end=nowhere)
-                output.late.append(rows.with_columns(late=pl.lit("no window")))
-            elif arrival.window is None:
-                for name, rows in _by_bucket(unpacked(arrival.blob)):
-                    arrived[name].append(rows)
-            elif self._has_expired(arrival.window[1]):
-                output.late.append(arrival.table().with_columns(late=pl.lit("expired")))
+            if arrival.window is None:
+                rows = unpacked(arrival.blob)
+                if self._compiled.by_window:
+                    rows = _let_out_late(rows, expired, output)
+                for name, piece in self._pieces(rows):
+                    arrived[name].append(piece)
+            elif arrival.window[1] <= expired:
+                (rows,) = _joined([_piece(arrival)])
+                output.late.append(rows.with_columns(late=pl.lit("expired")))
             else:
                 arrived[":".join(map(str, arrival.window))].append(arrival)
         return arrived
-
-    def _has_expired(self, end: int) -> bool:
-        lateness = self._compiled.windowing.allowed_lateness
-        return end <= max(self.clocks.watermark - lateness, START_OF_TIME)
 
     def _can_wait(self, name: str, awake: set[str], watermark: int) -> bool:
         if not self._compiled.appends or name in awake:
             return False
         return int(name.partition(":")[2]) > watermark
 
-    def _put_beside(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> None:
+    def _put_beside(self, name: str, arrivals: list[Arrival | Piece]) -> None:
         end = int(name.partition(":")[2])
         bucket = self.clocks.buckets.setdefault(name, Bucket(wakes=end, holds=end - 1))
-        for arrival in arrivals:
+        for each in arrivals:
+            arrival = each
+            if isinstance(each, Piece):
+                arrival = Arrival(packed(each.rows), each.rows.height, each.window)
             assert isinstance(arrival, Arrival)
             if self._compiled.windowing.timestamp != "end":
                 bucket.holds = _least(bucket.holds, self._earliest(arrival))
@@ -245,7 +258,7 @@ class Shard:
             if len(parts) - first < most:
                 return
             names = [f"{lane}+{i}" for i in range(first, len(parts))]
-            tables = [self._part(name, bucket, each) for each in names]
+            tables = _joined([self._part(name, bucket, each) for each in names])
             table = concatenated(*tables)
             assert table is not None
             # A program may have been changed to combine or not, while batches of both kinds wait.
@@ -263,15 +276,12 @@ class Shard:
             self._store.write(f"{name}{lane}+{first}", blob)
             parts[first:] = [(parts[first][0], table.height, len(blob))]
 
-    def _part(self, name: str, bucket: Bucket, part: str) -> pl.DataFrame:
-        """A part, with the watermark at which each of its rows came."""
+    def _part(self, name: str, bucket: Bucket, part: str) -> Piece:
+        """A part, with the watermark at which it came, unless its rows say so: see ``_joined``."""
         start, _, end = name.partition(":")
         lane, _, number = part.partition("+")
-        arrived, rows, _ = bucket.parts[lane][int(number)]
-        table = Arrival(self._blob(f"{name}{part}"), rows, (int(start), int(end))).table()
-        if "arrived" in table.columns:  # it was made of several
-            return table
-        return table.with_columns(arrived=pl.lit(arrived, pl.Int64))
+        arrived, _, _ = bucket.parts[lane][int(number)]
+        return Piece(unpacked(self._blob(f"{name}{part}")), (int(start), int(end)), arrived)
 
     def _needed(self, arrival: Arrival) -> bytes:
         """What arrived, without columns that only the late output would have wanted."""
@@ -281,7 +291,7 @@ class Shard:
         return packed(table.select(c for c in table.columns if c in self._compiled.needed))
 
     def _earliest(self, arrival: Arrival) -> int | None:
-        times = arrival.table()["time"]
+        times = unpacked(arrival.blob)["time"]
         return times.filter(times >= self.clocks.watermark).min()  # type: ignore[return-value]
 
     def _ends(self, name: str, watermark: int) -> bool:
@@ -296,34 +306,42 @@ class Shard:
         on_time = compiled.windowing.timestamp == "end" and end > self.clocks.watermark
         return on_time and end <= max(watermark - lateness, START_OF_TIME)
 
-    def _final_panes(
-        self, name: str, arrivals: list[Arrival | pl.DataFrame]
-    ) -> Iterator[pl.DataFrame]:
-        """The panes of a window that ends, lane by lane if it has any."""
-        bucket = self.clocks.buckets.pop(name, Bucket())
-        tables = [a.table() if isinstance(a, Arrival) else a for a in arrivals]
-        tables += [self._part(name, bucket, part) for part in bucket.part_names("")]
-        if not any(bucket.parts.keys() - {""}):
-            yield self.grouping.final_panes(tables)
-        else:
-            numbers = [_lanes(table, self._compiled.keys) for table in tables]
-            for lane in range(LANES):
-                parts = bucket.part_names(f"#{lane}")
-                some = [t.filter(n == lane) for t, n in zip(tables, numbers, strict=True)]
-                some += [self._part(name, bucket, part) for part in parts]
-                yield self.grouping.final_panes(some)
-        for part in bucket.part_names():
-            self._store.remove(f"{name}{part}")
+    def _final_panes(self, names: list[str], arrived: Arrived) -> Iterator[pl.DataFrame]:
+        """The panes of windows that end: of many small ones together, of a large one by lanes."""
+        pieces: list[Piece] = []
+        for name in names:
+            bucket = self.clocks.buckets.pop(name, Bucket())
+            mine = [_piece(each) for each in arrived.get(name, [])]
+            mine += [self._part(name, bucket, part) for part in bucket.part_names("")]
+            if bucket.parts.keys() - {""}:
+                yield from self._panes_of_lanes(name, bucket, mine)
+            else:
+                pieces += mine
+            for part in bucket.part_names():
+                self._store.remove(f"{name}{part}")
+        if pieces:
+            yield self.grouping.final_panes(_joined(pieces))
 
-    def _together(
-        self, names: list[str], arrived: dict[str, list[Arrival | pl.DataFrame]]
-    ) -> Iterator[list[str]]:
+    def _panes_of_lanes(
+        self, name: str, bucket: Bucket, pieces: list[Piece]
+    ) -> Iterator[pl.DataFrame]:
+        """The panes of a window whose parts are in lanes, or in these pieces."""
+        tables = _joined(pieces)
+        numbers = [_lanes(table, self._compiled.keys) for table in tables]
+        for lane in range(LANES):
+            some = [t.filter(n == lane) for t, n in zip(tables, numbers, strict=True)]
+            parts = bucket.part_names(f"#{lane}")
+            some += _joined([self._part(name, bucket, part) for part in parts])
+            if some:
+                yield self.grouping.final_panes(some)
+
+    def _together(self, names: list[str], arrived: Arrived) -> Iterator[list[str]]:
         """The buckets that the engine runs in at a time: many small ones, or a large one."""
         some: list[str] = []
         rows = 0
         for name in names:
             mine = sum(
-                a.rows if isinstance(a, Arrival) else a.height for a in arrived.get(name, ())
+                a.rows if isinstance(a, Arrival) else a.rows.height for a in arrived.get(name, ())
             )
             mine += self.clocks.buckets.get(name, Bucket()).all_rows
             if some and rows + mine > MANY_ROWS:
@@ -337,20 +355,20 @@ class Shard:
     def _step_in(
         self,
         names: list[str],
-        arrived: dict[str, list[Arrival | pl.DataFrame]],
+        arrived: Arrived,
         watermark: int,
         now: int,
         output: Output,
     ) -> None:
         """Reads the buckets, runs the engine in them, and writes them back."""
         tables: dict[str, list[pl.DataFrame]] = defaultdict(list)
-        batches: list[pl.DataFrame] = []
+        pieces: list[Piece] = []
         for name in names:
             bucket = self.clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
-            batches += self._batches(name, arrived.get(name, []))
-            batches += [self._part(name, bucket, part) for part in bucket.part_names()]
+            pieces += map(_piece, arrived.get(name, []))
+            pieces += [self._part(name, bucket, part) for part in bucket.part_names()]
         state = State(
             panes=concatenated(*tables["panes"]),
             elements=concatenated(*tables["elements"]),
@@ -359,17 +377,11 @@ class Shard:
             output_watermark=self.clocks.output_watermark,
             now=self.clocks.now,
         )
-        state, made = self.grouping.step(state, concatenated(*batches), watermark, now)
+        batch = concatenated(*_joined(pieces))
+        state, made = self.grouping.step(state, batch, watermark, now)
         output.panes += made.panes
         output.late += made.late
         self._write(names, state)
-
-    def _batches(self, name: str, arrivals: list[Arrival | pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """What arrived in a bucket, as one table if there is something."""
-        rows = concatenated(*(unpacked(a.blob) if isinstance(a, Arrival) else a for a in arrivals))
-        if rows is not None:
-            by_window = self._compiled.by_window
-            yield _in_window(rows, *map(int, name.split(":"))) if by_window else rows
 
     def _blob(self, name: str) -> bytes:
         blob = self._store.read(name)
@@ -378,7 +390,8 @@ class Shard:
         return blob
 
     def _write(self, names: list[str], state: State) -> None:
-        tables = {kind: self._split(getattr(state, kind), names) for kind in _TABLES}
+        tables = {kind: self._split(getattr(state, kind)) for kind in _TABLES}
+        facts = self._facts(state)
         for name in names:
             old = self.clocks.buckets.pop(name, Bucket())
             for part in old.part_names():
@@ -394,37 +407,60 @@ class Shard:
                     tables=sorted(blobs),
                     rows=sum(table.height for table in held.values()),
                     size=sum(map(len, blobs.values())),
-                    **self._facts(state, held),
+                    **facts[name],
                 )
 
-    def _split(self, table: pl.DataFrame | None, names: list[str]) -> dict[str, pl.DataFrame]:
+    @property
+    def _bucket(self) -> list[str]:
+        """The columns that say in which bucket a row is."""
+        return ["start", "end"] if self._compiled.by_window else ["bucket"]
+
+    def _split(self, table: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
         """The table by the names of the buckets that it is of."""
         if table is None or not table.height:
             return {}
-        if len(names) == 1:
-            return {names[0]: table}
-        if not self._compiled.by_window:
-            return dict(_by_bucket(table))
-        parts = table.partition_by("start", "end", as_dict=True, maintain_order=True)
-        return {f"{start}:{end}": part for (start, end), part in parts.items()}
+        return dict(zip(self._names(table), table.partition_by(self._bucket), strict=True))
 
-    def _facts(self, state: State, held: dict[str, pl.DataFrame]) -> dict[str, Any]:
-        """When something will happen in a bucket, and what holds the output watermark."""
-        grouping, facts = self.grouping, dict[str, Any]()
-        if "panes" in held:
-            facts = (
-                held["panes"]
-                .select(
-                    wakes=grouping.wakes(state).min(),
-                    due=grouping.due(state),
-                    holds=grouping.holds().min(),
-                )
-                .row(0, named=True)
-            )
-        if "emitted" in held:
-            owed: Any = held["emitted"].filter(grouping.owed())["timestamp"].min()
-            facts["holds"] = _least(facts["holds"], owed)
+    def _pieces(self, table: pl.DataFrame) -> Iterator[tuple[str, Piece]]:
+        """What came for several buckets, by their names."""
+        if not self._compiled.by_window:
+            yield from ((name, Piece(rows)) for name, rows in self._split(table).items())
+        elif table.height:
+            parts = table.partition_by(self._bucket, include_key=False)
+            for name, rows in zip(self._names(table), parts, strict=True):
+                start, _, end = name.partition(":")
+                yield name, Piece(rows, (int(start), int(end)))
+
+    def _names(self, table: pl.DataFrame) -> Iterator[str]:
+        """The names of the buckets that a table is of, in the order of their first rows."""
+        buckets = table.select(self._bucket).unique(maintain_order=True)
+        return (":".join(map(str, bucket)) for bucket in buckets.iter_rows())
+
+    def _facts(self, state: State) -> dict[str, dict[str, Any]]:
+        """When something will happen in each bucket, and what holds the output watermark."""
+        grouping, facts = self.grouping, defaultdict[str, dict[str, Any]](dict)
+        for name, told in self._of_buckets(
+            state.panes,
+            wakes=grouping.wakes(state).min(),
+            due=grouping.due(state),
+            holds=grouping.holds().min(),
+        ):
+            facts[name] = told
+        owed = None if state.emitted is None else state.emitted.filter(grouping.owed())
+        for name, told in self._of_buckets(owed, holds=pl.col("timestamp").min()):
+            facts[name]["holds"] = _least(facts[name].get("holds"), told["holds"])
         return facts
+
+    def _of_buckets(
+        self, table: pl.DataFrame | None, **told: pl.Expr
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What is told of the rows of each bucket, with its name."""
+        if table is None or not table.height:
+            return
+        rows = table.group_by(self._bucket).agg(**told)
+        yield from zip(
+            self._names(rows), rows.select(told.keys()).iter_rows(named=True), strict=True
+        )
 
 
 def cut(
@@ -446,13 +482,60 @@ def _lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
     return hashed(table, keys) // 2**32 % LANES
 
 
-def _in_window(rows: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
-    return rows.with_columns(start=pl.lit(start, pl.Int64), end=pl.lit(end, pl.Int64))
+def _piece(arrival: Arrival | Piece) -> Piece:
+    if isinstance(arrival, Piece):
+        return arrival
+    return Piece(unpacked(arrival.blob), arrival.window)
 
 
-def _by_bucket(table: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
-    parts = table.partition_by("bucket", as_dict=True, maintain_order=True)
-    return ((str(bucket), part) for (bucket,), part in parts.items())
+def _joined(pieces: list[Piece]) -> list[pl.DataFrame]:
+    """The rows of all pieces, with their windows: in one table, or those that are combined apart.
+
+    A program may have been changed to combine or not, while batches of both kinds wait.
+    """
+    combined = [piece for piece in pieces if "new" in piece.rows.columns]
+    rest = [piece for piece in pieces if "new" not in piece.rows.columns]
+    return [_told(alike) for alike in (combined, rest) if alike]
+
+
+def _told(pieces: list[Piece]) -> pl.DataFrame:
+    """The rows of pieces, with what is known of each piece as columns."""
+    if len(pieces) <= _FEW_PIECES:  # they may be large, and one value takes no room
+        rows = concatenated(*map(_alone, pieces))
+        assert rows is not None
+        return rows
+    rows = pl.concat([piece.rows for piece in pieces], how="diagonal_relaxed")
+    if all(piece.window is None for piece in pieces):
+        return rows
+    known = pl.DataFrame(
+        [(*(p.window or (None, None)), p.arrived, p.rows.height) for p in pieces],
+        schema=dict.fromkeys(["start", "end", "arrived", "height"], pl.Int64),
+        orient="row",
+    )
+    known = known.select(pl.exclude("height").repeat_by("height").explode())
+    if "arrived" in rows.columns:  # a part that was made of several tells it of each row
+        known = known.with_columns(pl.coalesce(rows["arrived"], "arrived"))
+    return rows.with_columns(known.get_columns())
+
+
+def _alone(piece: Piece) -> pl.DataFrame:
+    if piece.window is None:
+        return piece.rows
+    told = dict(zip(("start", "end"), piece.window, strict=True))
+    if piece.arrived is not None and "arrived" not in piece.rows.columns:
+        told["arrived"] = piece.arrived
+    return piece.rows.with_columns(pl.lit(v, pl.Int64).alias(name) for name, v in told.items())
+
+
+def _let_out_late(rows: pl.DataFrame, expired: int, output: Output) -> pl.DataFrame:
+    """Rows of many windows, without those for which there is none any more."""
+    start, end = pl.col("start"), pl.col("end")
+    reason = pl.when(start.is_null()).then(pl.lit("no window"))
+    rows = rows.with_columns(late=reason.when(end <= expired).then(pl.lit("expired")))
+    if rows["late"].null_count() < rows.height:
+        output.late.append(rows.filter(pl.col("late").is_not_null()))
+        rows = rows.filter(pl.col("late").is_null())
+    return rows.drop("late")
 
 
 def _happens(bucket: Bucket, watermark: int, now: int) -> bool:

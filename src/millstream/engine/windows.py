@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from millstream.model.instants import END_OF_TIME, FIRST, LAST
 from millstream.model.windows import (
     WHOLE_TIME,
     Calendar,
@@ -30,8 +31,7 @@ def assigned(window: Window, elements: pl.DataFrame) -> pl.DataFrame:
                 start=pl.lit(WHOLE_TIME.start), end=pl.lit(WHOLE_TIME.end)
             )
         case Fixed(size, offset):
-            # Polars' % takes the sign of the divisor: the floored modulo, right before 1970 too.
-            bounds = _ending_after(size, elements.with_columns(start=time - (time - offset) % size))
+            bounds = _ending_after(size, elements.with_columns(start=_start(time, size, offset)))
         case Sliding():
             bounds = _ending_after(window.size, _sliding_starts(window, elements))
         case Session(gap, _):
@@ -43,13 +43,21 @@ def assigned(window: Window, elements: pl.DataFrame) -> pl.DataFrame:
     return bounds
 
 
+def _start(time: pl.Expr, period: int, offset: int) -> pl.Expr:
+    """The last start, at an offset from multiples of the period, that is not after the time."""
+    # Polars' % takes the sign of the divisor: the floored modulo, right before 1970 too.
+    return time - (time - offset % period) % period
+
+
 def _ending_after(size: int, starts: pl.DataFrame) -> pl.DataFrame:
-    return starts.with_columns(end=pl.col("start") + size)
+    # A pane of the global window is as late as time goes: start + size may be beyond it.
+    start = pl.col("start").cast(pl.Int64)
+    return starts.with_columns(end=start.clip(upper_bound=END_OF_TIME - size) + size)
 
 
 def _sliding_starts(window: Sliding, elements: pl.DataFrame) -> pl.DataFrame:
     time = pl.col("time")
-    newest = time - (time - window.offset) % window.period
+    newest = _start(time, window.period, window.offset)
     # Starts s = newest, newest - period, … while s > time - size; none where newest is too old.
     count = (newest - (time - window.size) - 1) // window.period + 1
     steps = pl.int_ranges(0, pl.max_horizontal(count, pl.lit(0)), dtype=pl.Int64)
@@ -62,9 +70,10 @@ def _sliding_starts(window: Sliding, elements: pl.DataFrame) -> pl.DataFrame:
 def _on_the_calendar(window: Calendar, elements: pl.DataFrame) -> pl.DataFrame:
     # Local days are few, so their windows come from the reference, one day at a time; a day with
     # two offsets from UTC may have a part that belongs to its neighbour.
-    zoned = pl.from_epoch("time", "us").dt.replace_time_zone("UTC")
+    time = pl.col("time").clip(FIRST, LAST)  # the calendar has no days beyond
+    zoned = pl.from_epoch(time, "us").dt.replace_time_zone("UTC")
     local = zoned.dt.convert_time_zone(window.timezone).dt.replace_time_zone(None)
-    days = elements.with_columns(day=local.dt.date(), ahead=local.dt.epoch("us") - pl.col("time"))
+    days = elements.with_columns(day=local.dt.date(), ahead=local.dt.epoch("us") - time)
     firsts = days.group_by("day", "ahead").agg(pl.col("time").first())
     bounds = [calendar_interval(window, time) for time in firsts["time"]]
     table = firsts.select("day", "ahead").with_columns(

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.model.instants import END_OF_TIME, FIRST, LAST, START_OF_TIME
 from millstream.model.windows import (
     WHOLE_TIME,
     Calendar,
@@ -32,16 +32,21 @@ def assign(window: Window, time: int) -> list[Interval]:
         case Fixed(size, offset):
             # Python's % is the floored modulo, right for times before 1970 too.
             start = time - (time - offset) % size
-            return [Interval(start, start + size)]
+            return [_interval(start, size)]
         case Sliding(size, period, offset):
             newest = time - (time - offset) % period
             starts = range(newest, time - size, -period)
-            return [Interval(start, start + size) for start in reversed(starts)]
+            return [_interval(start, size) for start in reversed(starts)]
         case Session(gap, _):
-            return [Interval(time, time + gap)]
+            return [_interval(time, gap)]
         case Calendar():
             return [calendar_interval(window, time)]
     raise AssertionError(window)
+
+
+def _interval(start: int, size: int) -> Interval:
+    # A pane of the global window is as late as time goes; nothing ends after that.
+    return Interval(start, min(start + size, END_OF_TIME))
 
 
 def merge(window: Window, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
@@ -71,6 +76,7 @@ def expiry(interval: Interval, allowed_lateness: int) -> int:
 def calendar_interval(window: Calendar, time: int) -> Interval:
     """The day, week, month or year of the wall calendar that holds ``time``."""
     zone = ZoneInfo(window.timezone)
+    time = min(max(time, FIRST), LAST)  # the calendar has no days beyond
     first = _first_day(window.unit, _local_day(time, zone))
     interval = _calendar_interval_from(first, window.unit, zone)
     if time >= interval.end:  # the clock was set back over midnight: that day has begun already

@@ -1,0 +1,74 @@
+"""Groupings whose state stands in shards, as on Spark, with stores in memory: engines of tests."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from millstream.engine.scatter import Scatter
+from millstream.engine.shard import Shard, sharded
+from millstream.engine.tables import Output
+from millstream.reference.elements import Element, Late
+from millstream.testing.on_columns import ColumnarGroups
+
+SHARDS = 3
+
+
+class DictStore(dict):
+    read = dict.get
+    write = dict.__setitem__
+    remove = dict.__delitem__
+
+
+class ShardGroups(ColumnarGroups):
+    """Three shards, each made anew from its store for every step; batches come in two parts."""
+
+    keeps_late = True
+
+    def __init__(self, windowing, columns, takes_retractions):
+        super().__init__(windowing, columns, takes_retractions)
+        self.sharded = sharded(
+            windowing, ["key"], self._aggregated, takes_retractions, self.keeps_late
+        )
+        self.stores = [DictStore() for _ in range(SHARDS)]
+
+    def _step(self, batch, watermark, now):
+        scatters = [Scatter(self.sharded, ["key"], SHARDS) for _ in range(2)]
+        arrivals = [[] for _ in range(SHARDS)]
+        for i, scatter in enumerate(scatters):
+            if batch is not None:
+                for part in (batch[i::4], batch[i + 2 :: 4]):
+                    for shard, arrival in scatter.take(part):
+                        arrivals[shard].append(arrival)
+                for shard, arrival in scatter.rest():
+                    arrivals[shard].append(arrival)
+        output, self.output_watermarks = Output(), []
+        for store, mine in zip(self.stores, arrivals, strict=True):
+            one = Shard(self.sharded, store)
+            made = one.step(mine, watermark, now)
+            output.panes += made.panes
+            output.late += made.late
+            self.output_watermarks.append(one.clocks.output_watermark)
+        return output
+
+    def advance_output_watermark(self):
+        return min(self.output_watermarks)
+
+
+class CombiningGroups(ShardGroups):
+    """Elements are combined before they come to a shard: those that are late only count."""
+
+    keeps_late = False
+
+    def _step(self, batch, watermark, now):
+        output = super()._step(batch, watermark, now)
+        output.late = [_one_for_each(table) for table in output.late]
+        return output
+
+    def _late(self, row, keyed):
+        return Late(None, Element({"value": None}, 0), None, row["late"])
+
+
+def _one_for_each(late):
+    if "new" not in late.columns:
+        return late
+    return late[late.select(pl.int_range(pl.len()).repeat_by("new").explode()).to_series()]
