@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import rounded
-from millstream.engine.accumulators import accumulator
+from millstream.engine.accumulators import accumulator, with_one_zero
 from millstream.model.errors import RunError
 from millstream.reference.aggregates import Item, beyond, evaluate
 from millstream.testing.untyped import UntypedColumn
@@ -133,6 +133,37 @@ def test_minus_zero_is_zero(make):
     for values in ([-0.0], [0.0, -0.0], [-0.0, 0.0]):
         assert math.copysign(1, result(make("v"), *values)) == 1
         assert math.copysign(1, evaluate(make(), [Item(v, 0) for v in values])) == 1
+
+
+NESTED = [
+    lambda zero: {"a": 1, "b": zero},
+    lambda zero: [1.5, zero, None],
+    lambda zero: [{"a": [zero], "b": None}, None],
+]
+
+
+@pytest.mark.parametrize("make", [ms.min, ms.max, ms.any_value, ms.first, ms.last])
+@pytest.mark.parametrize("nested", NESTED)
+def test_minus_zero_is_zero_however_deep_it_stands(make, nested):
+    for zeros in ([-0.0], [0.0, -0.0], [-0.0, 0.0]):
+        values = [nested(zero) for zero in zeros]
+        assert repr(result(make("v"), *values)) == repr(nested(0.0))
+        assert repr(evaluate(make(), [Item(v, 0) for v in values])) == repr(nested(0.0))
+
+
+def test_one_zero_leaves_all_else_as_it_is():
+    struct = pl.Struct({"f": pl.Float32, "s": pl.String, "l": pl.List(pl.Struct({"x": pl.Int8}))})
+    kinds = {
+        "plain": (pl.Int64, [-1, None]),
+        "list": (pl.List(pl.Float64), [[math.inf, None], None]),
+        "struct": (struct, [{"f": None, "s": "a", "l": [{"x": 1}, None]}, None]),
+        "map": (pl.Map(pl.String, pl.Float64), [{"a": None, "b": 0.5}, None]),
+        "no floats": (pl.List(pl.Struct({"a": pl.String})), [[{"a": "x"}], None]),
+    }
+    rows = pl.DataFrame([pl.Series(n, values, kind) for n, (kind, values) in kinds.items()])
+    assert rows.with_columns(with_one_zero(*kinds)).equals(rows)
+    zeros = pl.DataFrame({"m": pl.Series([{"a": -0.0}], dtype=pl.Map(pl.String, pl.Float64))})
+    assert repr(zeros.select(with_one_zero("m")).item()) == "{'a': 0.0}"
 
 
 def test_the_variance_of_equal_values_is_exactly_zero_in_any_parts():

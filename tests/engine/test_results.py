@@ -131,7 +131,7 @@ def test_what_a_combine_gives_has_the_type_that_it_promises(returns, made, kind)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_combine_that_fails_is_named_with_its_step_and_values(engine):
+def test_a_combine_that_fails_is_named_with_its_step_and_value(engine):
     def quotient(total, value):
         return total / value
 
@@ -146,9 +146,16 @@ def test_a_combine_that_fails_is_named_with_its_step_and_values(engine):
     with pytest.raises(RunError) as caught:
         replay(per_key, engine=engine, steps=[Elements(rows), LAST])
     assert str(caught.value).splitlines()[0] == (
-        "MS201 in step 'aggregate-1': combine(n, add=quotient) failed on the values [0, 2]: "
+        "MS201 in step 'aggregate-1': combine(n, add=quotient) failed on the value 0: "
         "ZeroDivisionError: division by zero"
     )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_many_values_at_which_a_combine_fails_a_few_are_shown(engine):
+    with pytest.raises(RunError) as caught:
+        value_of(combine(lambda held: 1 / 0, "int"), *range(60), engine=engine)
+    assert "on the values [0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 50 more]: Zero" in caught.value.what
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -160,6 +167,16 @@ def test_a_combine_that_breaks_its_promise_is_named(engine):
         "the result of combine(value, add=__add__) is '[1]', which does not fit INT"
     )
     assert caught.value.fix.startswith("let extract give an int from -2147483648 to 2147483647")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_combine_that_gives_more_digits_than_it_promises_is_told_to_round(engine):
+    with pytest.raises(RunError, match="MS202") as caught:
+        value_of(combine(lambda held: Decimal("2.3681"), "decimal(10, 2)"), 1, engine=engine)
+    assert caught.value.what == (
+        "the result of combine(value, add=<lambda>) is Decimal('2.3681'), which does not fit "
+        "DECIMAL(10, 2): it would lose digits, so round it: round(value, 2)"
+    )
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -241,6 +258,14 @@ def test_nan_is_one_key_and_minus_zero_is_the_key_zero(engine):
         steps=[*(Elements([(key, 1, 1)]) for key in keys), LAST],
     )
     assert [(str(pane.key), pane.value) for pane in panes] == [("None", 1), ("0.0", 2), ("nan", 2)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("make", [ms.collect, ms.collect_set])
+def test_minus_zero_is_zero_in_the_items_of_lists(engine, make):
+    for values in ([{"a": -0.0}, {"a": 0.0}], [{"a": 0.0}, {"a": -0.0}]):
+        made = value_of(make("value"), *values, engine=engine)
+        assert {repr(item) for item in made} == {"{'a': 0.0}"}
 
 
 def test_a_column_of_keys_makes_one_of_both_zeros_and_of_all_nans():

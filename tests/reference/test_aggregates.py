@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -116,6 +117,15 @@ def test_retractions_subtract_in_sums_and_counts():
     assert evaluate(ms.sum(), items) == 2
     assert evaluate(ms.count(), items) == 0
     assert evaluate(ms.max(), [Item(9, 0, "-"), Item(3, 1)]) == 3
+
+
+def test_instants_that_floats_cannot_tell_apart_are_two():
+    at = datetime(3000, 1, 1, tzinfo=UTC)
+    later = at + timedelta(microseconds=1)
+    assert at.timestamp() == later.timestamp()
+    assert over(ms.collect_set(), [later, at]) == [at, later]
+    assert over(ms.max(), [later, at]) == later
+    assert over(ms.count_distinct(), [at, at.astimezone(timezone(timedelta(hours=5)))]) == 1
 
 
 def test_a_combine_folds_in_the_order_of_event_time():

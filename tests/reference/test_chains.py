@@ -304,8 +304,19 @@ def test_a_function_that_returns_something_else_than_a_row_is_told_so():
         ({"x": "one"}, "has 'one' in column 'x', which does not fit INT"),
         (1, "is 1, which is no row"),
     ]:
-        with pytest.raises(RunError, match=f"MS202 in step 'map-1': the result of <lambda> {says}"):
+        says = f"MS202 in step 'map-1': the result of <lambda> {says}.*; it was made of the record"
+        with pytest.raises(RunError, match=f"{says} {{'n': 1}}\n"):
             rows.map(lambda row, made=made: made, schema="x int").collect().run()
+
+
+def test_of_a_large_batch_on_which_a_function_fails_a_few_records_are_shown():
+    rows = ms.from_rows(((n,) for n in range(1000)), schema="n int")
+    for function, says in [
+        (lambda batch: 1 / 0, "MS201 in step 'map_batches-1': <lambda> failed on the records"),
+        (lambda batch: [("x",)], "MS202 .*; it was made of the records"),
+    ]:
+        with pytest.raises(RunError, match=rf"{says} \[{{'n': 0}}, .*'n': 9}} and 990 more\]"):
+            rows.map_batches(function, schema="n int").collect().run()
 
 
 @pytest.mark.parametrize("made", [None, 1, "ab", {"x": 1}])
@@ -317,15 +328,18 @@ def test_a_function_that_should_give_several_rows_is_told_so(made, method):
 
 
 def test_the_reason_of_a_rejected_record_is_one_line():
-    rows = ms.from_rows([(1,), (2,)], schema="n int")
+    rows = ms.from_rows([(1,), (2,), (3,)], schema="n int")
 
     def fail(row):
+        if row["n"] == 3:
+            raise ValueError("half \ud83d")
         return {"x": "one"} if row["n"] == 1 else ms.fixed(0)
 
     bad = rows.map(fail, schema="x int", on_error="reject").rejected
     assert [row["reason"] for row in bad.collect().run().rows()] == [
         "the result of fail has 'one' in column 'x', which does not fit INT",
         "size must be longer than zero, but is 0",
+        "ValueError: half \\ud83d",
     ]
 
 
@@ -348,11 +362,11 @@ def test_a_key_that_fails_is_named():
     assert "map(…, on_error='reject')" in caught.value.fix
 
 
-def test_a_combine_that_fails_names_the_step_and_the_values():
+def test_a_combine_that_fails_names_the_step_and_the_value():
     wrong = ms.combine(
         "n", create=list, add=lambda acc, n: acc + n, extract=len, merge=None, returns="int"
     )
-    with pytest.raises(RunError, match=r"MS201 in step 'aggregate-1': combine.* the values \[7\]"):
+    with pytest.raises(RunError, match=r"MS201 in step 'aggregate-1': combine.* the value 7: "):
         ms.from_rows([(7,)], schema="n int").aggregate(n=wrong).collect().run()
 
 

@@ -321,6 +321,27 @@ def test_functions_of_users_and_what_they_reject(spark):
     }
 
 
+def test_what_a_function_gives_and_its_type_cannot_hold_is_rejected(spark):
+    made = {
+        "taxed": (Decimal("2.3681"), 0.5, "a", {}),
+        "even": (Decimal("2.300"), 2**60 + 1, "ü", {"k": 1}),
+        "large": (10**9, 0.5, "a", {}),
+        "huge": (1, 10**400, "a", {}),
+        "half": (1, 0.5, "\ud83d", {}),
+        "keyless": (1, 0.5, "a", {None: 1}),
+    }
+    kept = ms.from_rows([(name,) for name in made], "name string").map(
+        lambda row: made[row["name"]],
+        "p decimal(10, 2), f double, s string, m map<string, int>",
+        on_error="reject",
+    )
+    job = run_both(ms.pipeline(kept.collect("kept"), kept.rejected.collect("rejected")), spark)
+    assert job.rows("kept") == [{"p": Decimal("2.30"), "f": 2.0**60, "s": "ü", "m": {"k": 1}}]
+    assert sorted(row["record"] for row in job.rows("rejected")) == [
+        f'{{"name":"{name}"}}' for name in ("half", "huge", "keyless", "large", "taxed")
+    ]
+
+
 ODD_NAMES = (
     "`a b` int, `x.y` int, `back``quote` string, select int, größe string, `日本` string, "
     "__time int, end int, value string, at double, order struct<`in ner`: int, `d.ot`: string>"
@@ -513,9 +534,21 @@ def test_a_function_that_fails_in_a_worker_is_named_with_its_step_and_record(spa
             inverse
         ).aggregate(n=ms.count()),
         "MS202 in step 'map-1': the result of <lambda> has 'ann' in column 'points', which does "
-        "not fit INT": rows.filter("points = 3").map(
-            lambda row: {"points": row["user"]}, "points int"
-        ),
+        "not fit INT; it was made of the record {'user': 'ann', 'points': 3}": rows.filter(
+            "points = 3"
+        ).map(lambda row: {"points": row["user"]}, "points int"),
+        "MS201 in step 'quotient': combine(points, add=<lambda>) failed on the value 0: "
+        "ZeroDivisionError: division by zero": rows.aggregate(
+            q=ms.combine(
+                "points",
+                create=lambda: 1,
+                add=lambda so_far, value: so_far / value,
+                extract=float,
+                returns="double",
+            )
+        ).named("quotient"),
+        "MS201 in step 'far': sum(points + 9223372036854775800) is beyond what a BIGINT can "
+        "hold": rows.aggregate(n=ms.sum("points + 9223372036854775800")).named("far"),
     }
     for message, stream in cases.items():
         with pytest.raises(RunError) as caught:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import polars as pl
 from polars import selectors
+from polars.datatypes import DataTypeClass
 
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
@@ -223,8 +224,36 @@ def with_one_zero(*columns: str) -> Iterator[pl.Expr]:
     on which one came first.
     """
     floats = selectors.by_name(columns) & selectors.float()
+    nested = selectors.by_name(columns) & selectors.nested()
     yield floats.replace(0.0, 0.0)
-    yield selectors.by_name(columns) - floats
+    # No selector tells what is inside of a column: that shows when there is one.
+    yield nested.map_batches(_zeros_inside, return_dtype=pl.self_dtype(), is_elementwise=True)
+    yield selectors.by_name(columns) - floats - nested
+
+
+def _zeros_inside(values: pl.Series) -> pl.Series:
+    """The same for lists, structs and maps, which stay what they are where no floats are inside."""
+    made = _one_zero(pl.col(values.name), values.dtype)
+    return values if made is None else values.to_frame().select(made).to_series()
+
+
+def _one_zero(values: pl.Expr, kind: pl.DataType | DataTypeClass) -> pl.Expr | None:
+    """Values of that type with one zero; None if they have no floats."""
+    if kind.is_float():
+        return values.replace(0.0, 0.0)
+    match kind:
+        case pl.List(inner=inner):
+            made = _one_zero(pl.element(), inner)
+            return None if made is None else values.list.eval(made)
+        case pl.Struct(fields=fields):
+            made_of = (_one_zero(pl.field(f.name), f.dtype) for f in fields)
+            changed = [field for field in made_of if field is not None]
+            return values.struct.with_fields(changed) if changed else None
+        case pl.Map(key=key, value=value):
+            pairs = pl.List(pl.Struct({"key": key, "value": value}))
+            made = _one_zero(values.cast(pairs), pairs)
+            return None if made is None else made.cast(kind)
+    return None
 
 
 def _nothing(columns: pl.Expr) -> pl.Expr:

@@ -91,7 +91,7 @@ def folded(combine: Combine, lists: pl.Series) -> pl.Series:
     results = [fold(combine, values) for values in lists.to_list()]
     try:
         column = pa.array(results, arrow_type(promised_type(combine.returns)))
-    except (pa.ArrowException, OverflowError) as error:  # a decimal with too many digits, say
+    except (pa.ArrowException, OverflowError) as error:  # of a type that only Spark knows
         raise misfit(combine, str(error)) from error
     return pl.Series(lists.name, column)
 

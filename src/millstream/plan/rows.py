@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.model.errors import PlanError, RunError
-from millstream.plan.schema import Schema
+from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
 from millstream.plan.values import MisfitError, as_mapping, keeping, python_values
 
@@ -25,10 +25,13 @@ def row_of(value: Any, schema: Schema, *, what: str, step: str | None = None) ->
         values = list(given)
     else:
         raise _no_row(value, schema, what, step)
-    try:
-        return {f.name: keeping(f.type)(each) for f, each in zip(schema, values, strict=True)}
-    except MisfitError:
-        raise _misfit(values, schema, what, step) from None
+    row = {}
+    for field, each in zip(schema, values, strict=True):
+        try:
+            row[field.name] = keeping(field.type)(each)
+        except MisfitError as error:
+            raise _misfit(each, field, f"{error}", what, step) from None
+    return row
 
 
 def rows_of(values: Iterable[Any], schema: Any, step: str) -> tuple[Schema, tuple[Any, ...]]:
@@ -68,23 +71,15 @@ def _by_name(value: Mapping[str, Any], schema: Schema, what: str, step: str | No
     return [value[name] for name in schema.names]
 
 
-def _misfit(values: list[Any], schema: Schema, what: str, step: str | None) -> RunError:
-    field, value = next((f, v) for f, v in zip(schema, values, strict=True) if not _fits(v, f.type))
+def _misfit(value: Any, field: Field, why: str, what: str, step: str | None) -> RunError:
     type = str(field.type)
+    told = f"which does not fit {type}{why and f': {why}'}"
     return RunError(
         "MS202",
-        f"{what} has {value!r} in column {field.name!r}, which does not fit {type}",
+        f"{what} has {value!r} in column {field.name!r}, {told}",
         fix=f"give {python_values(type)}, or None, or another type in the schema",
         step=step,
     )
-
-
-def _fits(value: Any, type: str | None) -> bool:
-    try:
-        keeping(type)(value)
-    except MisfitError:
-        return False
-    return True
 
 
 def _no_row(value: Any, schema: Schema, what: str, step: str | None) -> RunError:

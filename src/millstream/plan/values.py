@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import struct
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import cache
 from typing import Any
 
@@ -32,7 +34,7 @@ _KINDS: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
 
 
 class MisfitError(Exception):
-    """A value that the type does not hold."""
+    """A value that the type does not hold; it tells why, where the kind of value would do."""
 
 
 @cache
@@ -65,8 +67,14 @@ def python_values(type: str) -> str:
     >>> python_values("SMALLINT"), python_values("STRING")
     ('an int from -32768 to 32767', 'a str')
     """
-    limit = _LIMITS.get(type)
-    return f"an int from {-limit} to {limit - 1}" if limit else _KINDS[base_type(type)][0]
+    limit, base = _LIMITS.get(type), base_type(type)
+    if limit:
+        return f"an int from {-limit} to {limit - 1}"
+    if base == "DECIMAL":
+        precision, scale = _digits(type)
+        before = f"at most {precision - scale} digits before the point"
+        return f"{_KINDS[base][0]} with {before} and {scale} after it"
+    return _KINDS[base][0]
 
 
 def as_mapping(value: Any) -> Any:
@@ -78,10 +86,34 @@ def as_mapping(value: Any) -> Any:
     return value
 
 
+def exactly(precision: int, scale: int) -> Callable[[Decimal | int], Decimal]:
+    """What gives numbers so many digits, and raises ArithmeticError if that takes any away.
+
+    Arrow is not to be asked: it makes 0 of 1e-77, and crashes at 1e-9999999.
+
+    >>> exactly(10, 2)(Decimal("1.5000"))
+    Decimal('1.50')
+    """
+    rules = Context(precision, traps=[Inexact, InvalidOperation])
+    step = Decimal(1).scaleb(-scale)
+
+    def exact(value: Decimal | int) -> Decimal:
+        made = Decimal(value).quantize(step, context=rules)
+        if made.is_nan():
+            raise InvalidOperation
+        return made or made.copy_abs()  # in Spark, no zero has a sign
+
+    return exact
+
+
 def _inside(base: str, type: str) -> Keep:
     """What keeps a value of the right kind: numbers in their range, what nested types hold."""
     if base in _LIMITS:
         return _in_range(_LIMITS[base])
+    if base == "DECIMAL":
+        return _decimal(*_digits(type))
+    if base in _PLAIN:
+        return _PLAIN[base]
     if base not in ("ARRAY", "MAP", "STRUCT"):
         return lambda value: value
     from millstream.plan.ddl import inner_types
@@ -93,7 +125,7 @@ def _inside(base: str, type: str) -> Keep:
         ((_, item),) = keeps
         return lambda value: [item(each) for each in value]
     (_, key), (_, of) = keeps
-    return lambda value: {key(k): of(v) for k, v in value.items()}
+    return _map(key, of)
 
 
 def _in_range(limit: int) -> Keep:
@@ -101,6 +133,79 @@ def _in_range(limit: int) -> Keep:
         if not -limit <= value < limit:
             raise MisfitError
         return value
+
+    return keep
+
+
+def _decimal(precision: int, scale: int) -> Keep:
+    exact = exactly(precision, scale)
+
+    def keep(value: Decimal | int) -> Decimal:
+        try:
+            return exact(value)
+        except ArithmeticError:
+            raise MisfitError(why(Decimal(value))) from None
+
+    def why(value: Decimal) -> str:
+        if not value.is_finite():
+            return "it is not finite"
+        if abs(value) >= 10 ** (precision - scale):
+            return f"it has more than {precision - scale} digits before the point"
+        return f"it would lose digits, so round it: round(value, {scale})"
+
+    return keep
+
+
+def _digits(type: str) -> tuple[int, int]:
+    """Precision and scale of a DECIMAL."""
+    precision, scale = map(int, re.findall(r"\d+", type))
+    return precision, scale
+
+
+def _double(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int with hundreds of digits
+        raise MisfitError("it is too large") from None
+
+
+def _single(value: float) -> float:
+    try:
+        (kept,) = _SINGLE.unpack(_SINGLE.pack(float(value)))
+    except OverflowError:
+        raise MisfitError("it is too large") from None
+    return float(kept)
+
+
+def _text(value: str) -> str:
+    try:
+        value.isascii() or value.encode()
+    except UnicodeEncodeError:
+        raise MisfitError("it has half of a surrogate pair, which is no text in UTF-8") from None
+    return value
+
+
+def _instant(value: datetime) -> datetime:
+    try:
+        return value if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise MisfitError("in UTC, it is outside the years 1 to 9999") from None
+
+
+_SINGLE = struct.Struct("<f")
+_PLAIN: dict[str, Keep] = {
+    "DOUBLE": _double,
+    "FLOAT": _single,
+    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), _text),
+    "TIMESTAMP": _instant,
+}
+
+
+def _map(key: Keep, of: Keep) -> Keep:
+    def keep(value: Mapping[Any, Any]) -> dict[Any, Any]:
+        if None in value:
+            raise MisfitError("no key of a MAP may be None")
+        return {key(k): of(v) for k, v in value.items()}
 
     return keep
 

@@ -15,7 +15,7 @@ from millstream.model.errors import MillstreamError, RunError
 from millstream.model.panes import Kind
 from millstream.plan.values import MisfitError, keeping, python_values
 from millstream.reference.elements import Element
-from millstream.reference.functions import failure
+from millstream.reference.functions import failure, listed
 from millstream.reference.ordering import ordering
 
 OF_NUMBERS = (
@@ -53,12 +53,13 @@ def _summary(column: Column, elements: Sequence[Element]) -> Any:
     except MillstreamError:
         raise
     except Exception as error:  # values that do not go together
-        raise _failed(column.aggregate, [item.value for item in items], error) from error
+        on = f"the values {listed([item.value for item in items])}"
+        raise _failed(column.aggregate, on, error) from error
 
 
-def _failed(aggregate: Aggregate, values: list[Any], error: Exception) -> RunError:
+def _failed(aggregate: Aggregate, on: str, error: Exception) -> RunError:
     fix = "mend it, or leave out the values that it cannot take: filter(…) before"
-    return failure(None, str(aggregate), f"the values {values!r}", error, fix)
+    return failure(None, str(aggregate), on, error, fix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,15 @@ def evaluate(aggregate: Aggregate, items: Sequence[Item]) -> Any:
 
 
 def _with_one_zero(value: Any) -> Any:
-    return value + 0.0 if isinstance(value, float) else value
+    """The value, in which -0.0 is 0.0, however deep in lists and structs it stands."""
+    match value:
+        case float():
+            return value + 0.0
+        case list():
+            return [_with_one_zero(each) for each in value]
+        case dict():
+            return {_with_one_zero(name): _with_one_zero(each) for name, each in value.items()}
+    return value
 
 
 def _check_numbers(values: list[Any]) -> None:
@@ -217,17 +226,20 @@ def _top(top: described.Top, items: list[Item]) -> list[Any]:
 
 def fold(combine: described.Combine, values: Sequence[Any]) -> Any:
     """What a user's accumulator makes of the values, held to the type that it promises."""
+    at: Any = None  # nulls are skipped, so it is none of them
     try:
         accumulator = combine.create()
-        for value in values:
-            accumulator = combine.add(accumulator, value)
+        for at in values:
+            accumulator = combine.add(accumulator, at)
+        at = None
         result = combine.extract(accumulator)
     except Exception as error:  # whatever a user's function raises
-        raise _failed(combine, list(values), error) from error
+        on = f"the values {listed(values)}" if at is None else f"the value {at!r}"
+        raise _failed(combine, on, error) from error
     try:
         return keeping(promised_type(combine.returns))(result)
-    except MisfitError:
-        raise misfit(combine, repr(result)) from None
+    except MisfitError as error:
+        raise misfit(combine, repr(result), f"{error}") from None
 
 
 @cache
@@ -238,11 +250,11 @@ def promised_type(returns: str) -> str:
     return python_type(returns)
 
 
-def misfit(combine: described.Combine, given: str) -> RunError:
+def misfit(combine: described.Combine, given: str, why: str = "") -> RunError:
     """The error for a result that is not of the promised type."""
     type = promised_type(combine.returns)
     return RunError(
         "MS202",
-        f"the result of {combine!r} is {given}, which does not fit {type}",
+        f"the result of {combine!r} is {given}, which does not fit {type}{why and f': {why}'}",
         fix=f"let extract give {python_values(type)}, or None, or promise another type: returns=…",
     )

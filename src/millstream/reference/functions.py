@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -14,6 +14,8 @@ from millstream.reference.rows import Row
 
 Reject = Callable[[str, Any], None]
 """Takes the reason and the record."""
+
+_MOST_LISTED = 10
 
 
 def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
@@ -78,13 +80,20 @@ def _guarded(
     except Exception as error:  # whatever a user's function raises
         if node.on_error == "reject":
             reject(_reason(error), record)
-        elif node.on_error == "fail" and isinstance(error, RunError):
-            raise
+        elif node.on_error == "fail" and isinstance(error, RunError) and error.step == node.name:
+            what = f"{error.what}; it was made of {_told(record)}"
+            # Of two such errors in a traceback, the driver would find the one that knows less.
+            raise RunError(error.code, what, fix=error.fix, step=error.step) from None
         elif node.on_error == "fail":
             fix = 'mend it, or write on_error="reject" to send such records to .rejected'
             name = function_name(node.function)
-            raise failure(node.name, name, f"the record {record!r}", error, fix) from error
+            raise failure(node.name, name, _told(record), error, fix) from error
         return []
+
+
+def _told(record: Any) -> str:
+    """What a function was given: a record, or a batch of them."""
+    return f"the records {listed(record)}" if isinstance(record, list) else f"the record {record!r}"
 
 
 def failure(step: str | None, what: str, on: str, error: Exception, fix: str) -> RunError:
@@ -92,8 +101,18 @@ def failure(step: str | None, what: str, on: str, error: Exception, fix: str) ->
     return RunError("MS201", f"{what} failed on {on}: {_reason(error)}", fix=fix, step=step)
 
 
+def listed(values: Sequence[Any]) -> str:
+    """Values for a message: the first of them, and how many more there are.
+
+    >>> listed([1, "a"]), listed(range(1000))
+    ("[1, 'a']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 990 more]')
+    """
+    more = len(values) - _MOST_LISTED
+    first = ", ".join(repr(value) for value in values[:_MOST_LISTED])
+    return f"[{first} and {more} more]" if more > 0 else f"[{first}]"
+
+
 def _reason(error: Exception) -> str:
-    """The error in a line."""
-    if isinstance(error, MillstreamError):
-        return error.what
-    return f"{type(error).__name__}: {error}"
+    """The error in a line of text that can be written, whatever was half of a surrogate pair."""
+    told = error.what if isinstance(error, MillstreamError) else f"{type(error).__name__}: {error}"
+    return told.encode(errors="backslashreplace").decode()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Set
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY = date(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def ordering(value: Any) -> tuple[Any, ...]:
@@ -30,7 +32,8 @@ def ordering(value: Any) -> tuple[Any, ...]:
             return (3, bytes(value))
         case datetime():
             zoned = value.tzinfo is not None
-            return (4, zoned, value.timestamp() if zoned else value.isoformat())
+            # Not value.timestamp(): a float is too coarse for microseconds of later centuries.
+            return (4, zoned, (value - _EPOCH) // _MICROSECOND if zoned else value.isoformat())
         case date():
             return (5, (value - _EPOCH_DAY).days)
         case timedelta():

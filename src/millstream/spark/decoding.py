@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal, Inexact, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypedDict
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from millstream.model.instants import FIRST, LAST
 from millstream.plan.positions import RecordFormat
+from millstream.plan.values import exactly
 from millstream.spark.tables import from_arrow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -256,20 +257,16 @@ def _single(value: float | str | None) -> float | None:
 
 
 def _exactly(precision: int, scale: int) -> Finisher:
-    """Decimals with that many digits, refused if that takes any away.
+    """Decimals with that many digits, refused if that takes any away."""
+    exact = exactly(precision, scale)
 
-    Arrow is not to be asked: it makes 0 of 1e-77, and crashes at 1e-9999999.
-    """
-    rules = Context(precision, traps=[Inexact, InvalidOperation])
-    step = Decimal(1).scaleb(-scale)
-
-    def exact(value: Decimal | None) -> Decimal | None:
+    def finish(value: Decimal | None) -> Decimal | None:
         try:
-            return None if value is None else value.quantize(step, context=rules)
+            return None if value is None else exact(value)
         except ArithmeticError:
             raise ValueError(f"{value} does not fit") from None
 
-    return exact
+    return finish
 
 
 def _instant(value: str | float | None) -> datetime | None:

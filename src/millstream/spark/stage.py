@@ -13,6 +13,7 @@ from millstream.engine.shard import Arrival, Shard, Store
 from millstream.engine.tables import Output, concatenated
 from millstream.engine.watermarks import Watermarks
 from millstream.model.instants import END_OF_TIME
+from millstream.plan.steps import in_step
 from millstream.spark.hop import Hop
 from millstream.spark.specs import GroupingSpec
 from millstream.spark.wire import Envelope
@@ -118,8 +119,9 @@ class Stage:
         shard = Shard(spec.grouping, Drawer(shelf, spec.name))
         # Of one origin, several windows may have come.
         arrivals.sort(key=lambda e: (e.split or "", e.start or 0, e.end or 0))
-        output = shard.step([_arrival(e) for e in arrivals], watermark, now)
-        yield from _put_out(spec, label, output)
+        with in_step(spec.name):
+            output = shard.step([_arrival(e) for e in arrivals], watermark, now)
+            yield from _put_out(spec, label, output)
         clocks = shard.clocks
         if spec.feeds_groupings:
             for each in self.labels:

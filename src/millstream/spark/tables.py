@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import polars as pl
 import pyarrow as pa
 
+from millstream.model.errors import RunError
 from millstream.model.instants import FIRST, LAST, START_OF_TIME
 from millstream.plan.records import record_text
+from millstream.plan.schema import Schema
 from millstream.reference.rows import Row, why_no_time
 from millstream.spark.python_rows import python_rows
 
@@ -54,6 +57,24 @@ def from_python(rows: Iterable[Row], schema: pa.Schema) -> pl.DataFrame:
         pl.Series(TIME, [row.time for row in given], pl.Int64),
         pl.Series(SIGN, [1 if row.kind == "+" else -1 for row in given], pl.Int8),
     )
+
+
+@contextmanager
+def fitting(what: str, schema: Schema, step: str) -> Iterator[None]:
+    """What Arrow refuses, said as Millstream says it.
+
+    Rows have been held to their schema before; but of some types only Spark knows what fits.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OverflowError) as error:
+        raise RunError(
+            "MS202",
+            f"{what} does not fit the schema {schema}: {error}",
+            fix="give such columns a type that Python has values of, and convert them in "
+            "with_columns(…)",
+            step=step,
+        ) from error
 
 
 def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:

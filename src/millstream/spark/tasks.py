@@ -27,6 +27,7 @@ from millstream.spark.tables import (
     SIGN,
     SPLIT,
     TIME,
+    fitting,
     from_arrow,
     from_python,
     micros_of,
@@ -184,7 +185,10 @@ class Call(Task):
 
         made = apply(self.node, to_python(rows), reject)
         run.reject(self.step, refused(self.step, reasons, records), self.rejected)
-        self.give(from_python(made, self.schema), run)
+        what = f"a result of {function_name(self.node.function)}"
+        with fitting(what, self.node.schema, self.step):
+            columns = from_python(made, self.schema)
+        self.give(columns, run)
 
 
 @dataclass
@@ -232,7 +236,7 @@ class Group(Task):
         keys = [key(row) for row in rows]
         try:
             return from_arrow(pa.table({"key": pa.array(keys, kind)}))["key"]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
             name = function_name(function)
             raise RunError(
                 "MS202",
