@@ -89,7 +89,12 @@ class Job:
         if self._stream is not None:
             from millstream.live import view_of, wait
 
-            wait(self._tracker, self._stream.stop, view_of(self.name))
+            try:
+                wait(self._tracker, self._stream.stop, view_of(self.name))
+            except KeyboardInterrupt:
+                self._stream.abandon()
+                self._stream.join()
+                raise
             self._ended(self._stream)
         return self
 
@@ -192,6 +197,7 @@ def _run_on_spark(
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
     from millstream.spark.ledger import Ledger
+    from millstream.spark.packing import packing_of
     from millstream.spark.physical import physical
     from millstream.spark.running import StreamingJob, labels_of, run_batch
     from millstream.spark.session import (
@@ -225,7 +231,8 @@ def _run_on_spark(
             raise
         tracker.state("finished")
         return job
-    folder = opened(name, checkpoint, plan, labels)
+    packing = None if checkpoint is None else packing_of(session)
+    folder = opened(name, checkpoint, plan, labels, packing)
     ledger = Ledger(folder.run, plan.sinks, tracker, elsewhere=is_remote(session))
     job = Job(name, sinks, tracker, ledger.rows)
     try:
@@ -233,6 +240,9 @@ def _run_on_spark(
             job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
             _running.difference_update([each for each in _running if each.progress().over])
             _running.add(job)
+            # Before what the session has left for the end of the program: the last comes first.
+            atexit.unregister(_stop_what_runs)
+            atexit.register(_stop_what_runs)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler):
                 job._ended(job._stream)
@@ -264,7 +274,6 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
     return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)
 
 
-@atexit.register
 def _stop_what_runs() -> None:
     """A program that ends takes its jobs along: they are stopped where they can be resumed."""
     for job in list(_running):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -538,3 +539,37 @@ def test_stopping_lets_the_batch_under_way_end_and_the_next_is_the_first_when_re
     assert job.stop().process_all().wait() is job, "what has ended is over"
     again = start().process_all().stop()
     assert [row["user"] for row in again.rows()] == ["bob"]
+
+
+def test_a_second_ctrl_c_abandons_the_batch_under_way_and_resumed_it_is_done_again(spark, tmp_path):
+    began, quick = tmp_path / "began", tmp_path / "quick"
+
+    def slow(row):
+        began.touch()
+        while not quick.exists():
+            time.sleep(0.1)
+        return row
+
+    put(tmp_path / "in", 1, [{"n": 1}])
+    rows = ms.read_files(tmp_path / "in", "json", "n int", name="in").map(slow, "n int")
+    program = rows.write_files(tmp_path / "out", "json", name="out")
+
+    def interrupt():
+        until(began.exists)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+
+    job = program.run("twice", checkpoint=str(tmp_path / "checkpoints"), spark=spark)
+    pressing = threading.Thread(target=interrupt)
+    pressing.start()
+    with pytest.raises(KeyboardInterrupt):
+        job.wait()
+    pressing.join()
+    assert job.progress().state == "stopped"
+    assert not list((tmp_path / "out").glob("part-*"))
+    quick.touch()
+    job = program.run("twice", checkpoint=str(tmp_path / "checkpoints"), spark=spark)
+    job.process_all().stop()
+    (written,) = (tmp_path / "out").glob("part-*")
+    assert written.read_text() == '{"n":1}\n'

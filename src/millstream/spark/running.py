@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -72,12 +73,14 @@ class StreamingJob:
         self._hearing = threading.Lock()
         self._done: int | None = None
         self._over = False
+        self._abandoned = False
         self._asked = 0.0
         self.error: BaseException | None = None
         self._clock = clock = plan.needs_clock
         with explained():
             folder = checkpoint.folder
-            read = reader(spark, True, f"{folder}/rows", topics, plan.loaded)
+            rows = f"{folder}/rows"
+            read = reader(spark, True, rows, topics, plan.loaded, checkpoint.packing)
             splits = {n: each.splits for n, each in topics.items() if not each.source.bounded}
             self._lowered = lower(
                 plan,
@@ -87,7 +90,7 @@ class StreamingJob:
                 checkpoint.run,
                 ending=True,
                 splits=splits,
-                apart=self._remote is not None,
+                apart=self._remote is not None or not _tasks_know_their_batch(),
             )
             writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
             writer = writer.option("checkpointLocation", f"{folder}/spark")
@@ -115,9 +118,25 @@ class StreamingJob:
         """
         if self._remote is None:
             return False
-        self._abandon()
+        self.abandon()
         self._checkpoint.forget()
         return True
+
+    def abandon(self) -> None:
+        """Ends the job at once; what the batch under way has done counts once when it is resumed.
+
+        Nothing of it goes on after an error of this program, or at a server after its end.
+        """
+        if self._over:
+            return
+        self._abandoned = True
+        self._stopping.set()
+        with suppress(Exception):
+            if self._remote is not None:
+                self._remote.abandon()
+        with suppress(Exception):
+            self.query.stop()
+        self._over = True
 
     def join(self) -> None:
         """Waits for the end."""
@@ -143,10 +162,12 @@ class StreamingJob:
         # By the clock there is always another batch, for which Spark would wait for ever. One that
         # began after this call and has found nothing will do; the next may have begun before it.
         last = self.query.lastProgress
-        after = -1 if last is None else last.batchId + 1
+        after = None if last is None else last.batchId + 1
         while self.query.isActive:
             last = self.query.lastProgress
-            if last is not None and last.batchId > after and not last.numInputRows:
+            if last is not None and after is None:
+                after = last.batchId  # the first that is told of began before, perhaps
+            if last is not None and last.batchId > (after or 0) and not last.numInputRows:
                 return
             time.sleep(_LOOKS)
         self.query.processAllAvailable()  # raises what ended it
@@ -156,7 +177,12 @@ class StreamingJob:
             raise Stopped
         started = time.time()
         lost = self._positions.lost()
-        rows = written(self._lowered.last, frame, number)
+        try:
+            rows = written(self._lowered.last, frame, number)
+        except Exception:
+            if self._abandoned:
+                raise Stopped from None  # of what was broken off there is nothing to tell
+            raise
         self._ledger.settle(number, rows, started, lost)
         self._done = number
 
@@ -184,14 +210,16 @@ class StreamingJob:
                 self.query.awaitTermination()  # raises what ended it, if that was an error
             tracker.state("stopped" if self._stopping.is_set() else "finished")
         except BaseException as error:
-            if self._stopping.is_set() and _STOPPED in str(error):
+            stopped = self._stopping.is_set() and _STOPPED in str(error)
+            if stopped or self._abandoned:
                 tracker.state("stopped")
             else:
                 self.error = error
                 tracker.state("failed")
-        self._abandon()
+            self.abandon()
         with suppress(Exception):  # the JVM itself may be gone
             self._positions.follow(self.query, self._done)
+        with suppress(Exception):
             if self._remote is not None:
                 self._remote.close()
         self._positions.close()
@@ -205,15 +233,6 @@ class StreamingJob:
         self._asked = now
         return self.query.isActive
 
-    def _abandon(self) -> None:
-        """Ends what would go on at a server after an error of this program, or after its end."""
-        if self._remote is not None and not self._over:
-            with suppress(Exception):
-                self._remote.abandon()
-            with suppress(Exception):
-                self.query.stop()
-        self._over = True
-
     def _end(self) -> None:
         """Ends the query, between two batches."""
         if self._remote is not None:
@@ -221,6 +240,11 @@ class StreamingJob:
         if not self.query.status["isTriggerActive"]:
             self.query.stop()
         time.sleep(0.05)
+
+
+def _tasks_know_their_batch() -> bool:
+    """Whether Spark tells them: what it knows of a thread is lost if Python's are not Java's."""
+    return os.environ.get("PYSPARK_PIN_THREAD", "true").lower() == "true"
 
 
 def _in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
