@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from millstream.model.errors import RunError
@@ -16,16 +17,14 @@ def checked_java(environment: Mapping[str, str]) -> str | None:
     ``JAVA_HOME`` comes first, then what set-up put beside this Python, then ``PATH``.
     """
     home = environment.get("JAVA_HOME") or _found_by_setup()
-    if home and Path(home, "bin", "java").exists():
+    if home and shutil.which(Path(home, "bin", "java")):
         return home
     if not home and shutil.which("java", path=environment.get("PATH")):
         return None
-    why = f"JAVA_HOME is {home!r}, where no java is" if home else "there is none on PATH"
-    raise RunError(
-        "MS205",
-        f"Spark and Kafka need Java 17 or newer, but {why}",
-        fix="install one (Debian, Ubuntu: sudo apt-get install default-jre-headless), "
-        "or set JAVA_HOME to one",
+    raise _no_java(
+        f"JAVA_HOME is {home!r}, where no java is that can be run"
+        if home
+        else "there is none on PATH"
     )
 
 
@@ -33,6 +32,24 @@ def java_command(environment: Mapping[str, str]) -> str:
     """What to run for Java."""
     home = checked_java(environment)
     return str(Path(home, "bin", "java")) if home else "java"
+
+
+@contextmanager
+def java_runs() -> Iterator[None]:
+    """Goes around the start of a Java, which may be made for other machines than this one."""
+    try:
+        yield
+    except OSError as error:
+        raise _no_java(f"the system cannot run the one that is there: {error}") from error
+
+
+def _no_java(why: str) -> RunError:
+    return RunError(
+        "MS205",
+        f"Spark and Kafka need Java 17 or newer, but {why}",
+        fix="install one (Debian, Ubuntu: sudo apt-get install default-jre-headless), "
+        "or set JAVA_HOME to one",
+    )
 
 
 def _found_by_setup() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 from confluent_kafka import Producer
@@ -58,6 +60,8 @@ def numbers(ran):
         (["--from", "2026-07-01T14:00:03.500+02:00"], range(4, 10)),
         (["--from", "2030-01-01T00:00:00Z"], []),
         (["--from", "1970-01-01T00:00:00Z"], range(10)),
+        (["--from", "1969-12-31T23:59:59.999Z"], range(10)),
+        (["--from", "-0"], []),
     ],
 )
 def test_it_begins_where_it_is_told(run, ten, options, expected):
@@ -165,6 +169,22 @@ def test_a_group_cannot_be_told_what_to_read(run, ten, options):
     assert "millstream groups reset" in error
 
 
+def test_a_group_without_a_name_is_refused(run, ten):
+    assert "MS113: the group has no name" in run("consume", ten, "-g", "", code=1).err
+
+
+def test_a_member_that_gets_nothing_to_read_is_at_the_end(run, produce, start, new_topic, new_name):
+    topic, group = new_topic(), new_name("group")
+    produce(topic, input="0\n")
+    # Sticky: a partition stays with the one who has it.
+    sticky = ["-X", "partition.assignment.strategy=cooperative-sticky"]
+    quick = ["-X", "heartbeat.interval.ms=200"]
+    other = start("consume", topic, "-g", group, "--from", "beginning", *sticky, *quick)
+    assert other.stdout.readline() == b"0\n"
+    for _ in range(2):  # the second time shows that it has left
+        assert run("consume", topic, "-g", group, "-e", *sticky).lines == []
+
+
 def test_it_follows_until_ctrl_c(run, produce, start, own_ten):
     process = start("consume", own_ten, "--from", "-1", "-p", "0")
     assert process.stdout.readline() == b"4\n"
@@ -191,6 +211,14 @@ def test_a_reader_that_has_enough_is_no_error(run, produce, start, new_topic):
     process.stdout.close()  # as head does
     assert process.wait(timeout=30) == 0
     assert process.stderr.read() == b""
+
+
+def test_output_that_cannot_be_written_is_an_error(ten, broker):
+    command = [sys.executable, "-m", "millstream", "consume", ten, "--from", "0", "-e"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*command, "-s", broker.servers], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"MS208: cannot write to standard output: No space left")
 
 
 def test_a_topic_that_is_deleted_under_way_is_an_error(run, start, own_ten):

@@ -87,6 +87,24 @@ def test_some_partitions_or_all_topics_can_be_moved(run, topic, group):
     assert "nothing has changed; --execute does it" in told.err
 
 
+def test_a_topic_may_be_named_more_than_once(run, topic, group):
+    reset = ["groups", "reset", group, "--execute", "--topic", f"{topic}:0", "--topic"]
+    run(*reset, f"{topic}:1", "--to", "1")
+    assert offsets(run, group) == {0: 1, 1: 1}
+    run(*reset, topic, "--to", "2")
+    assert offsets(run, group) == {0: 2, 1: 2}
+
+
+def test_where_a_group_is_not_yet_there_is_nothing_to_shift(run, topic, new_name):
+    name = new_name("group")
+    shift = ["groups", "reset", name, "--topic", topic, "--shift", "1", "--execute"]
+    assert f"MS324: the cluster has no group '{name}'" in run(*shift, code=1).err
+    run("groups", "reset", name, "--topic", f"{topic}:0", "--to", "1", "--execute")
+    error = run(*shift, code=1).err
+    assert f"MS113: there is nothing to shift: the group has no offset in {topic}:1\n" in error
+    assert offsets(run, name) == {0: 1}
+
+
 def test_a_new_group_can_begin_where_it_is_told(run, topic, new_name):
     name = new_name("group")
     run("groups", "reset", name, "--topic", topic, "--to", "-1", "--execute")
@@ -103,6 +121,7 @@ def test_a_new_group_can_begin_where_it_is_told(run, topic, new_name):
         ["--to", "1"],
         ["--to", "1", "--topic", "t", "--all-topics"],
         ["--to", "1", "--topic", "t:x"],
+        ["--to", "1", "--topic", "t:"],
     ],
 )
 def test_a_reset_without_a_clear_aim_is_wrong_usage(run, options):

@@ -8,6 +8,9 @@ import signal
 import time
 
 import pytest
+from typer.testing import CliRunner
+
+from millstream.cli.main import app
 
 
 def records(run, topic, *options):
@@ -36,7 +39,11 @@ def test_lines_are_records_without_a_key(run, new_topic):
 
 
 def test_empty_input_makes_no_records(run, produce, new_topic):
-    assert produce(new_topic(), "--json").json == {"produced": 0, "failed": 0}
+    assert produce(new_topic(), "--json").json == {
+        "produced": 0,
+        "failed": 0,
+        "failures": {},
+    }
 
 
 def test_lines_may_come_from_a_file(run, produce, new_topic, tmp_path):
@@ -88,6 +95,48 @@ def test_key_headers_time_and_partition_may_be_the_same_for_all(run, produce, ne
     assert record["headers"] == [["source", "file"], ["empty", ""]]
     assert record["timestamp"] == 1_782_907_200_000
     assert record["timestamp_type"] == "CreateTime"
+
+
+def test_a_header_may_be_there_twice(run, produce, new_topic):
+    topic = new_topic()
+    produce(topic, "-H", "a=1", "-H", "a=2", input="x\n")
+    assert records(run, topic)[0]["headers"] == [["a", "1"], ["a", "2"]]
+
+
+def test_the_key_for_all_is_in_the_encoding_of_keys(run, produce, new_topic):
+    topic = new_topic()
+    produce(topic, "--key", "6f6b", "--encoding", "hex", input="61\n")
+    [record] = records(run, topic)
+    assert (record["key"], record["value"]) == ("ok", "a")
+
+
+def test_any_bytes_of_the_command_line_can_be_written(run, produce, new_topic):
+    topic = new_topic()
+    any_byte = "\udcff"  # as Python reads the byte ff
+    produce(topic, "-k", any_byte, "--null", "\udcfe", "-H", f"h={any_byte}", input=b"a\xff\xfe\n")
+    produce(topic, "--key", any_byte, input=b"b\n")
+    written = records(run, topic, "--encoding", "hex")
+    assert [(r["key"], r["value"]) for r in written] == [("61", None), ("ff", "62")]
+    assert written[0]["headers"] == [["h", "ff"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-H", "\udcff=1"], "the name '\\udcff' of a header is no text"),
+        (["--key", "6g", "--encoding", "hex"], "it is no hex: Non-hexadecimal digit"),
+    ],
+)
+def test_keys_and_headers_that_cannot_be_written_are_wrong_usage(options, told):
+    used = CliRunner().invoke(app, ["produce", "scores", *options])
+    assert used.exit_code == 2
+    assert told in used.stderr
+
+
+def test_a_time_that_the_client_would_take_for_now_is_refused():
+    used = CliRunner().invoke(app, ["produce", "scores", "--timestamp", "1970-01-01T00:00:00Z"])
+    assert used.exit_code == 1
+    assert "MS118: the timestamp '1970-01-01T00:00:00Z' is not 1 to" in used.stderr
 
 
 def test_json_lines_are_whole_records(run, produce, new_topic):
@@ -182,8 +231,16 @@ def test_records_that_do_not_arrive_are_told_with_their_lines(run, new_topic):
     failed = run("produce", topic, input="\n".join(lines), code=1)
     assert "line 2 did not arrive: Broker: Message size too large\n" in failed.err
     assert "produced 2 records\n" in failed.err
-    assert "MS327: 1 of 3 records did not arrive" in failed.err
+    assert "MS327: 1 of 3 records did not arrive: line 2 (Broker: Message" in failed.err
     assert values(run, topic) == ["short", "short too"]
+
+
+def test_with_json_standard_error_has_nothing_but_the_error(produce, new_topic):
+    lines = "\n".join(json.dumps({"value": "x", "partition": n % 2}) for n in range(5))
+    failed = produce(new_topic(), "--json-lines", "--json", input=lines, code=1)
+    failures = {"Local: Unknown partition": [[2, 2], [4, 4]]}
+    assert failed.json == {"produced": 3, "failed": 2, "failures": failures}
+    assert json.loads(failed.err)["error"]["code"] == "MS327"
 
 
 def test_very_long_lines_go_as_far_as_the_topic_lets_them(run, new_topic):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 
 def test_a_topic_is_made_listed_described_and_deleted(run, new_name):
     name = new_name("scores")
@@ -41,6 +43,7 @@ def test_a_description_shows_where_records_are(run, produce, new_topic):
         ["0", "1", "1", "1", "0", "0"],
         ["1", "1", "1", "1", "0", "3"],
     ]
+    assert run("topics", "describe", topic).err == "--size tells what they take on disk\n"
 
 
 def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, new_topic):
@@ -51,7 +54,9 @@ def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, 
     folder = broker.brokers[0].data / f"{topic}-1"
     assert sizes == [0, (folder / "00000000000000000000.log").stat().st_size]
     assert sizes[1] > 5000
-    assert "size" in run("topics", "describe", topic, "--size").lines[1]
+    told = run("topics", "describe", topic, "--size")
+    assert "size" in told.lines[1]
+    assert "--size" not in told.err
 
 
 def test_a_topic_that_is_there_is_not_made_again(run, new_topic):
@@ -71,6 +76,39 @@ def test_what_the_cluster_refuses_is_said_in_its_words_with_what_to_do(run, new_
     error = run("topics", "create", name, "--set", "retention=1", "--json", code=1).err
     assert '"code": "MS323"' in error
     assert "Unknown topic config name: retention (INVALID_CONFIG)" in error
+
+
+@pytest.mark.parametrize("number", ["200000", "9999999999"])
+def test_what_the_client_cannot_send_is_an_error(run, new_name, new_topic, number):
+    name, topic = new_name("refused"), new_topic()
+    for command in (
+        ["create", name, "-p", number],
+        ["create", name, "-r", number],
+        ["add-partitions", topic, "--total", number],
+    ):
+        error = run("topics", *command, code=1).err
+        assert error.startswith("MS113: Kafka's client cannot ask the cluster to ")
+
+
+def test_what_was_done_is_told_where_the_next_fails(run, new_topic, new_name):
+    there, first, second = new_topic(), new_name("new"), new_name("new")
+    ran = run("topics", "create", first, there, new_name("never"), code=1)
+    assert ran.lines == [f"created {first}"]
+    assert "TOPIC_ALREADY_EXISTS" in ran.err
+    ran = run("topics", "create", second, there, "--json", code=1)
+    assert ran.json == {"created": [second]}
+    assert '"code": "MS323"' in ran.err
+    ran = run("topics", "delete", first, new_name("missing"), second, code=1)
+    assert ran.lines == [f"deleted {first}"]
+    assert second in run("topics", "list").lines
+
+
+def test_all_of_it_is_done_even_if_nobody_reads_what_was_done(run, start, new_name):
+    names = [new_name("new"), new_name("new")]
+    process = start("topics", "create", *names)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert set(names) <= set(run("topics", "list").lines)
 
 
 def test_settings_are_altered_and_taken_away(run, new_topic):

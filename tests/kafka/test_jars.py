@@ -122,6 +122,26 @@ def test_without_a_network_the_error_says_so(tmp_path, monkeypatch, connector):
     assert "network" in caught.value.fix
 
 
+def test_a_cache_without_room_is_an_error_that_names_it(elsewhere, small_disk, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
+    for full in (False, True):  # Ivy is told so, then we are
+        if full:
+            (small_disk / "all").write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096))
+        with pytest.raises(KafkaError, match="MS303: jars cannot be kept in .*No space") as caught:
+            jars("connector")
+        assert str(small_disk) in caught.value.what
+        assert "make room" in caught.value.fix
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_that_names_it(elsewhere):
+    cache = cache_directory(os.environ)
+    cache.parent.parent.mkdir()
+    cache.parent.touch()  # a file, where a folder should be
+    with pytest.raises(KafkaError, match="MS303: jars cannot be kept in .*/jars") as caught:
+        jars("connector")
+    assert "XDG_CACHE_HOME" in caught.value.fix
+
+
 def test_of_two_processes_that_need_the_same_jars_one_fetches_them(elsewhere):
     cache = cache_directory(os.environ)
     cache.mkdir(parents=True)

@@ -55,6 +55,17 @@ def test_json_is_for_machines(broker, data):
         assert json.loads(run(command, "--json", "--data", data).stdout) == expected
 
 
+def test_with_json_nothing_but_an_error_goes_to_standard_error(stopped, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/no/such/java")
+    for told, options in (("formatting the storage\n", []), ("", ["--json"])):
+        ran = run("up", "--port", "0", "--data", stopped, *options)
+        assert ran.exit_code == 1
+        error = ran.stderr.removeprefix(told)
+        assert error.startswith("MS205" if told else '{"error": {"code": "MS205"')
+    assert run("down", "--data", stopped).stderr == "stopping the brokers\n"
+    assert run("down", "--json", "--data", stopped).stderr == ""
+
+
 def test_the_data_directory_may_come_from_the_environment(broker, data):
     ran = run("status", "--json", env={"MILLSTREAM_DATA": str(data)})
     assert json.loads(ran.stdout)["servers"] == broker.servers
@@ -99,6 +110,24 @@ def test_logs_shows_the_last_lines_of_the_brokers(broker, data):
     assert set(shown) <= set(broker.brokers[0].log.read_text().splitlines())
 
 
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [("", ("", "there are no logs yet\n")), ("Invalid heap size\n", ("Invalid heap size\n", ""))],
+)
+def test_logs_shows_what_java_has_printed_and_reads_nothing(stopped, printed, told):
+    (stopped / "kafka" / "broker-1" / "output.log").write_text(printed)
+    silent, _open = os.pipe()
+    ran = subprocess.run(
+        [sys.executable, "-m", "millstream", "kafka", "logs", "--data", stopped],
+        stdin=silent,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (ran.stdout, ran.stderr) == told
+
+
 def test_logs_of_a_broker_that_is_not_there_is_an_error(data):
     ran = run("logs", "--broker", 2, "--data", data)
     assert ran.exit_code == 1
@@ -122,7 +151,7 @@ def test_wiping_asks_first(stopped):
 
 def test_wiping_need_not_ask(stopped):
     ran = run("down", "--wipe", "--yes", "--json", "--data", stopped)
-    assert json.loads(ran.stdout) == {"stopped": [1]}
+    assert json.loads(ran.stdout) == {"stopped": []}  # it did not run
     assert local.known(stopped) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,9 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -81,6 +85,15 @@ def test_up_leaves_a_cluster_that_runs_as_it_is(broker):
     assert local.start_broker(1, data_of(broker)) == broker
 
 
+def test_up_waits_for_brokers_that_run_but_are_not_ready(broker, monkeypatch):
+    for again in (local.up, partial(local.start_broker, 1)):
+        known = iter([set(), set(), {1}])
+        monkeypatch.setattr(local, "_known_to", lambda _, known=known: next(known))
+        said = []
+        assert again(data=data_of(broker), say=said.append) == broker
+        assert said == ["waiting for broker 1"] * 2
+
+
 def test_a_running_cluster_is_found_by_its_data_directory(broker, tmp_path, monkeypatch):
     assert local.running(data_of(broker)) == broker
     monkeypatch.chdir(tmp_path)
@@ -135,6 +148,56 @@ def test_without_java_nothing_is_started(tmp_path, monkeypatch):
         local.up(brokers=2, port=0, data=tmp_path)  # nothing is there that would speak for one
 
 
+def java_that(home, does):
+    """A Java that formats any storage at once, and does this as a broker."""
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    format_storage = "mkdir data.unfinished; exit;;"
+    java.write_text(f'#!/bin/sh\ncase "$*" in *StorageTool*) {format_storage} esac\n{does}\n')
+    java.chmod(0o755)
+    return str(home)
+
+
+def test_a_broker_that_dies_at_once_does_not_run(tmp_path, monkeypatch):
+    home = java_that(tmp_path / "java", "echo Invalid heap size; exit 1")
+    monkeypatch.setenv("JAVA_HOME", home)
+    start = local.start
+
+    def start_and_look_too_late(*arguments):
+        process = start(*arguments)
+        until(lambda: not process.runs)
+        return replace(process, started="")
+
+    monkeypatch.setattr(local, "start", start_and_look_too_late)
+    with pytest.raises(KafkaError, match="MS306: broker 1 did not start: it ended"):
+        local.up(port=0, data=tmp_path)
+    assert local.running(tmp_path) is None
+    assert local.down(tmp_path).brokers[0].process is None
+
+
+def test_a_java_for_other_machines_is_an_error_about_java(tmp_path, monkeypatch):
+    home = Path(java_that(tmp_path / "java", ""))
+    (home / "bin" / "java").write_bytes(b"\x7fELF of another architecture")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(
+        RunError, match=r"MS205: .* cannot run the one that is there: .*Exec format"
+    ):
+        local.up(port=0, data=tmp_path)
+
+
+def test_a_port_that_only_an_administrator_may_have_is_an_error_about_the_port(
+    tmp_path, monkeypatch
+):
+    class Refused(socket.socket):
+        def bind(self, _):
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "socket", Refused)
+    with pytest.raises(PlanError, match="MS113: port=80 is out of range") as caught:
+        local.up(port=80, data=tmp_path)
+    assert "--port 0" in caught.value.fix
+
+
 def state_of_one(folder, process):
     folder.mkdir(parents=True)
     one = {"id": 1, "port": 9092, "controller_port": 9093, "process": process}
@@ -185,17 +248,6 @@ def test_a_broker_that_is_not_there_cannot_be_started(tmp_path):
     state_of_one(tmp_path / "kafka", None)
     with pytest.raises(PlanError, match="MS113: there is no broker 2"):
         local.start_broker(2, tmp_path)
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", tmp_path], capture_output=True
-    )
-    if mounted.returncode != 0:
-        pytest.skip("only root can mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", tmp_path], check=True)
 
 
 def test_a_disk_without_room_is_an_error_before_anything_starts(small_disk):

@@ -63,3 +63,11 @@ def test_where_there_is_no_proc_ps_tells_the_same(sleeper):
 
 def test_a_pid_that_nobody_has_does_not_run():
     assert not Process(2**22 + 1, "ever").runs
+
+
+def test_a_process_that_ends_at_once_does_not_run(tmp_path):
+    process = spawn(
+        ["/no/such/program"], cwd=tmp_path, output=tmp_path / "output", environment=os.environ
+    )
+    until(lambda: not process.runs)
+    assert not replace(process, started="").runs  # as it is if it was gone before we looked

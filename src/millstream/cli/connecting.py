@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -51,18 +51,25 @@ def connected(
 
 
 def pairs(given: Iterable[str] | None, option: str) -> dict[str, str]:
-    """Names and values of a repeated option.
+    """Names and values of a repeated option; of a name that is given twice, the last.
 
     >>> pairs(["retention.ms=1000", "cleanup.policy=compact"], "--set")
     {'retention.ms': '1000', 'cleanup.policy': 'compact'}
     """
-    found = {}
+    return dict(all_pairs(given, option))
+
+
+def all_pairs(given: Iterable[str] | None, option: str) -> Iterator[tuple[str, str]]:
+    """Names and values of an option in which a name may come more than once.
+
+    >>> list(all_pairs(["source=file", "source=disk"], "--header"))
+    [('source', 'file'), ('source', 'disk')]
+    """
     for each in given or ():
         name, equals, value = each.partition("=")
         if not equals or not name:
             raise typer.BadParameter(f"{each!r} is not of the form NAME=VALUE", param_hint=option)
-        found[name] = value
-    return found
+        yield name, value
 
 
 def unescaped(text: str) -> str:

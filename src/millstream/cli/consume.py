@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from typing import Annotated
@@ -12,11 +10,12 @@ import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
-from millstream.cli.printing import AsJson
+from millstream.cli.printing import AsJson, discard_output
 from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
 from millstream.kafka.consuming import consume
 from millstream.kafka.positions import position
 from millstream.kafka.records import Encoding, Record
+from millstream.model.errors import RunError
 from millstream.progress import counted
 
 
@@ -106,20 +105,28 @@ def command(
             committed=read_committed,
             until=lambda: interrupted.count > 0,
         )
-        try:
-            with closing(batches):
-                for batch in batches:
-                    _write(batch, write)
-                    written += len(batch)
-        except BrokenPipeError:
-            # Who reads has enough, as in "consume | head". Nothing is to be flushed at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with closing(batches):
+            for batch in batches:
+                _write(batch, write)
+                written += len(batch)
     if interrupted.count:
-        typer.echo(f"consumed {counted(written, 'record')}", err=True)
+        if not json:
+            typer.echo(f"consumed {counted(written, 'record')}", err=True)
         raise typer.Exit(EXIT_CODE)
 
 
 def _write(batch: list[Record], write: Callable[[Record], bytes]) -> None:
     output = typer.get_binary_stream("stdout")
-    output.write(b"".join([write(record) + b"\n" for record in batch]))
-    output.flush()
+    lines = b"".join([write(record) + b"\n" for record in batch])
+    try:
+        output.write(lines)
+        output.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_output()
+        raise RunError(
+            "MS208",
+            f"cannot write to standard output: {error.strerror}",
+            fix="make room where it goes, or send it elsewhere",
+        ) from error

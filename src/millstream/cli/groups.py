@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, TypeAlias
 
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected
-from millstream.cli.printing import AsJson, print_json, print_table
+from millstream.cli.printing import AsJson, print_done, print_json, print_table
 from millstream.kafka import groups
 from millstream.kafka.positions import position
 from millstream.progress import counted
@@ -110,7 +111,7 @@ def reset(
     moves = groups.reset_group(
         connected(servers, settings, config),
         name,
-        dict(_topic(each) for each in topics or ()),
+        _partitions(topics or ()),
         to=None if to is None else position(to),
         shift=shift or 0,
         execute=execute,
@@ -136,18 +137,26 @@ def delete(
 ) -> None:
     """Deletes groups that nobody is in, with their offsets."""
     connection = connected(servers, settings, config)
-    for name in names:
-        groups.delete_group(connection, name)
-        if not as_json:
-            typer.echo(f"deleted {name}")
-    if as_json:
-        print_json({"deleted": names})
+    print_done("deleted", names, lambda name: groups.delete_group(connection, name), as_json)
 
 
-def _topic(text: str) -> tuple[str, list[int]]:
-    topic, _, numbers = text.partition(":")
+def _partitions(given: Iterable[str]) -> dict[str, set[int]]:
+    """The partitions of each topic; none of a topic that is named as a whole, which means all.
+
+    >>> _partitions(["scores:0", "totals:1", "scores:2,0", "totals"])
+    {'scores': {0, 2}, 'totals': set()}
+    """
+    found: dict[str, set[int]] = {}
+    for topic, numbers in map(_topic, given):
+        already = found.setdefault(topic, numbers)
+        found[topic] = already | numbers if already and numbers else set()
+    return found
+
+
+def _topic(text: str) -> tuple[str, set[int]]:
+    topic, colon, numbers = text.partition(":")
     try:
-        return topic, [int(number) for number in numbers.split(",")] if numbers else []
+        return topic, {int(number) for number in numbers.split(",")} if colon else set()
     except ValueError:
         raise typer.BadParameter(
             f"{text!r} is not TOPIC or TOPIC:0,1", param_hint="--topic"

@@ -55,7 +55,7 @@ def up(
     They stay when the command ends: `millstream kafka down` stops them. Brokers that run already
     are left as they are. The first time, Kafka itself is fetched (about 45 MB).
     """
-    with progress_line() as say:
+    with progress_line(silent=as_json) as say:
         cluster = local.up(brokers, port, data, say)
     _print(cluster, as_json)
 
@@ -82,10 +82,11 @@ def down(
     """Stop the brokers that `up` has started, and nothing else."""
     if wipe and not yes:
         typer.confirm(f"Delete all topics and messages in {data / 'kafka'}?", abort=True, err=True)
-    with progress_line() as say:
+    with progress_line(silent=as_json) as say:
         cluster = local.down(data, wipe, say)
     if as_json:
-        print_json({"stopped": [broker.id for broker in cluster.brokers] if cluster else []})
+        ran = [broker.id for broker in cluster.brokers if broker.process] if cluster else []
+        print_json({"stopped": ran})
     else:
         typer.echo("Kafka is down." if cluster else "There were no brokers.")
 
@@ -99,11 +100,18 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come.")] = False,
     data: Data = _DATA,
 ) -> None:
-    """Show what the brokers have logged since they were started."""
+    """Show what the brokers have printed and logged since they were started."""
     cluster = local.existing(data)
     brokers = cluster.brokers if broker is None else [cluster.broker(broker)]
-    shown = [str(each.log) for each in brokers if each.log.exists()]
-    subprocess.run(["tail", "-n", str(lines), *(["-F"] if follow else []), *shown], check=False)
+    shown = [str(file) for each in brokers for file in each.logs]
+    if not shown:
+        typer.echo("there are no logs yet", err=True)
+        return
+    subprocess.run(
+        ["tail", "-n", str(lines), *(["-F"] if follow else []), *shown],
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def _print(cluster: Cluster, as_json: bool) -> None:

@@ -8,12 +8,15 @@ import typer
 from typer.core import TyperGroup
 
 from millstream.cli import consume, groups, kafka, produce, topics
-from millstream.cli.printing import print_error
+from millstream.cli.printing import discard_output, print_error
 from millstream.model.errors import MillstreamError
 
 
 class _Millstream(TyperGroup):
-    """An error of Millstream's is told, not traced: its message says what to do. Exit code 1."""
+    """How commands end that do not come to their end.
+
+    An error of Millstream's is told, not traced: its message says what to do. Exit code 1.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -21,6 +24,8 @@ class _Millstream(TyperGroup):
         except MillstreamError as error:
             print_error(error, ctx)
             raise typer.Exit(1) from error
+        except BrokenPipeError:  # who reads has enough, as in "consume | head"
+            discard_output()
 
 
 app = typer.Typer(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, TypeAlias
@@ -31,7 +33,21 @@ AsJson: TypeAlias = Annotated[
 
 def print_json(value: Any) -> None:
     """A value on one line of standard output."""
-    typer.echo(json.dumps(value, ensure_ascii=False))
+    _print(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_done(what: str, names: Iterable[str], do: Callable[[str], None], as_json: bool) -> None:
+    """Does something to each, and tells to which it was done, also if it fails for one."""
+    done: list[str] = []
+    try:
+        for name in names:
+            do(name)
+            done.append(name)
+            if not as_json:
+                _print(f"{what} {name}\n")
+    finally:
+        if as_json:
+            print_json({what: done})
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
@@ -43,7 +59,23 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
         table.add_column(column, justify="right" if right else "left", no_wrap=True)
     for row in cells:
         table.add_row(*[Text("" if cell is None else str(cell)) for cell in row])
-    Console(highlight=False, width=_ENDLESS).print(table)
+    console = Console(highlight=False, width=_ENDLESS)
+    with console.capture() as printed:
+        console.print(table)
+    _print(printed.get())
+
+
+def _print(text: str) -> None:
+    """Text on standard output. That nobody reads it does not change how the command ends."""
+    try:
+        typer.echo(text, nl=False)
+    except BrokenPipeError:
+        discard_output()
+
+
+def discard_output() -> None:
+    """Sends standard output nowhere, with what of it is still to be flushed at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_error(error: MillstreamError, ctx: Any) -> None:
@@ -54,12 +86,16 @@ def print_error(error: MillstreamError, ctx: Any) -> None:
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[str], None]]:
+def progress_line(silent: bool) -> Iterator[Callable[[str], None]]:
     """A function that tells what is being done, on standard error.
 
     In a terminal that is one line, which is gone in the end. Elsewhere it is a line for each thing,
-    without how far it is: that stands behind a colon.
+    without how far it is: that stands behind a colon. It is silent where standard error is read by
+    machines.
     """
+    if silent:
+        yield lambda _: None
+        return
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         said: set[str] = set()

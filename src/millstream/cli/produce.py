@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
 
-from millstream.cli.connecting import Config, Servers, Settings, connected, pairs, unescaped
+from millstream.cli.connecting import Config, Servers, Settings, all_pairs, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, print_json
 from millstream.kafka.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
-from millstream.kafka.positions import milliseconds
 from millstream.kafka.producing import Deliveries, Lines, produce
-from millstream.kafka.records import Encoding, NewRecord
+from millstream.kafka.records import Encoding, NewRecord, decoded, header_name, timestamp_of
 from millstream.kafka.topics import longest_batch, partitions_of
 from millstream.progress import counted
 
@@ -79,23 +79,23 @@ def command(
     """Writes lines to a topic, each as a record."""
     if rate is not None and rate <= 0:
         raise typer.BadParameter("it must be more than 0", param_hint="--rate")
-    connection = connected(servers, settings, config)
-    partitions = partitions_of(connection, topic)
-    if partition is not None:
-        partitions_of(connection, topic, [partition])
     lines = Lines(
-        key_separator=None if key_separator is None else unescaped(key_separator).encode(),
-        null=None if null is None else null.encode(),
+        key_separator=None if key_separator is None else os.fsencode(unescaped(key_separator)),
+        null=None if null is None else os.fsencode(null),
         encoding=encoding,
         json=json_lines,
     )
     fixed = NewRecord(
         None,
-        None if key is None else key.encode(),
-        tuple((name, value.encode()) for name, value in pairs(headers, "--header").items()),
-        None if timestamp is None else milliseconds(timestamp),
+        None if key is None else _key(key, encoding),
+        tuple(_header(*each) for each in all_pairs(headers, "--header")),
+        None if timestamp is None else timestamp_of(timestamp),
         partition,
     )
+    connection = connected(servers, settings, config)
+    partitions = partitions_of(connection, topic)
+    if partition is not None:
+        partitions_of(connection, topic, [partition])
     producer = connection.producer(
         {
             **CLIENT_SETTINGS,
@@ -107,7 +107,7 @@ def command(
             "batch.size": min(_BATCH, longest_batch(connection, topic) or _BATCH),
         }
     )
-    deliveries = Deliveries(lambda failure: typer.echo(failure, err=True))
+    deliveries = Deliveries() if json else Deliveries(lambda told: typer.echo(told, err=True))
     choose = partitioner(by, len(partitions))
     with interrupts() as interrupted:
         records = _completed(lines.records(interrupted.lines(file)), fixed)
@@ -123,12 +123,27 @@ def command(
             )
         finally:
             if json:
-                print_json({"produced": deliveries.arrived, "failed": deliveries.failed})
+                counts = {"produced": deliveries.arrived, "failed": deliveries.failed}
+                print_json({**counts, "failures": deliveries.failures})
             else:
                 typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
     deliveries.check()
     if interrupted.count:
         raise typer.Exit(EXIT_CODE)
+
+
+def _key(text: str, encoding: Encoding) -> bytes:
+    try:
+        return decoded(os.fsencode(text), encoding)
+    except ValueError as error:
+        raise typer.BadParameter(f"it is no {encoding}: {error}", param_hint="--key") from None
+
+
+def _header(name: str, value: str) -> tuple[str, bytes]:
+    try:
+        return header_name(name), os.fsencode(value)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--header") from None
 
 
 def _completed(records: Iterable[NewRecord], fixed: NewRecord) -> Iterator[NewRecord]:

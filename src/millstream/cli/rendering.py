@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from millstream.kafka.records import Encoding, Record, encoded, to_json
 from millstream.model.errors import PlanError, did_you_mean
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SAMPLE = Record("topic", 0, 0, 0, "CreateTime", (), b"key", b"value")
 
 
 class Shown(StrEnum):
@@ -33,7 +35,7 @@ class Parts:
 
     def part(self, data: bytes | None) -> bytes:
         """A key, a value or that of a header; text is written byte by byte as it is."""
-        return self.null.encode() if data is None else encoded(data, self.encoding)
+        return os.fsencode(self.null) if data is None else encoded(data, self.encoding)
 
     def headers(self, record: Record) -> bytes:
         """The headers as Kafka's own tool writes them."""
@@ -81,17 +83,18 @@ def by_format(parts: Parts, text: str) -> Callable[[Record], bytes]:
             "key": parts.part(record.key).decode(errors="surrogateescape"),
             "value": parts.part(record.value).decode(errors="surrogateescape"),
         }
-        return text.format(**values).encode(errors="surrogateescape")
+        try:
+            return text.format(**values).encode(errors="surrogateescape")
+        except KeyError as error:
+            names = [field.name for field in fields(Record)]
+            raise _unreadable(
+                record, f"it has no field {error.args[0]!r}", did_you_mean(error.args[0], names)
+            ) from error
+        except (ValueError, IndexError, AttributeError, TypeError, OverflowError) as error:
+            fix = "write fields as in '{key}: {value}'"
+            raise _unreadable(record, str(error), fix) from error
 
-    try:
-        write(Record("topic", 0, 0, 0, "CreateTime", (), b"key", b"value"))
-    except KeyError as error:
-        names = [field.name for field in fields(Record)]
-        raise _unreadable(
-            f"it has no field {error.args[0]!r}", did_you_mean(error.args[0], names)
-        ) from error
-    except (ValueError, IndexError, AttributeError, TypeError) as error:
-        raise _unreadable(str(error), "write fields as in '{key}: {value}'") from error
+    write(_SAMPLE)  # what fits no record is told at once
     return write
 
 
@@ -101,11 +104,23 @@ def _timestamp(record: Record) -> str:
     return f"{record.timestamp_type}:{record.timestamp}"
 
 
-def _time(record: Record) -> datetime | str:
+class _NoTime(str):
+    """What stands for a time that is none, however a time is to be written."""
+
+    def __format__(self, _spec: str) -> str:
+        return str(self)
+
+
+def _time(record: Record) -> datetime | _NoTime:
     if record.timestamp is None:
-        return "none"
-    return _EPOCH + timedelta(milliseconds=record.timestamp)
+        return _NoTime("none")
+    try:
+        return _EPOCH + timedelta(milliseconds=record.timestamp)
+    except OverflowError:  # Kafka's times go on after the year 9999
+        return _NoTime(record.timestamp)
 
 
-def _unreadable(why: str, fix: str) -> PlanError:
-    return PlanError("MS113", f"the format cannot be used: {why}", fix=fix)
+def _unreadable(record: Record, why: str, fix: str) -> PlanError:
+    at = f" at offset {record.offset} of {record.topic}-{record.partition}"
+    where = "" if record is _SAMPLE else at
+    return PlanError("MS113", f"the format cannot be used{where}: {why}", fix=fix)

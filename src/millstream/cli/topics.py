@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, pairs
-from millstream.cli.printing import AsJson, print_json, print_table, progress_line
+from millstream.cli.printing import AsJson, print_done, print_json, print_table, progress_line
 from millstream.kafka import topics
 from millstream.kafka.positions import position
 from millstream.progress import counted
@@ -68,12 +68,14 @@ def create(
     connection = connected(servers, settings, config)
     own = pairs(set_, "--set")
     there = set(topics.topic_names(connection, internal=True)) if if_not_exists else set()
-    for name in names:
-        if name not in there:
-            topics.create_topic(
-                connection, name, partitions=partitions, replication=replication, settings=own
-            )
-    _done("created", [name for name in names if name not in there], as_json)
+    make = partial(
+        topics.create_topic,
+        connection,
+        partitions=partitions,
+        replication=replication,
+        settings=own,
+    )
+    print_done("created", [name for name in names if name not in there], make, as_json)
 
 
 @app.command()
@@ -93,7 +95,7 @@ def describe(
     """Leader, replicas, offsets and settings of topics."""
     connection = connected(servers, settings, config)
     names = names or topics.topic_names(connection, internal=internal)
-    with progress_line() if size else nullcontext(lambda _: None) as say:
+    with progress_line(silent=as_json or not size) as say:
         described = topics.describe_topics(connection, names, size=size, say=say)
     if as_json:
         print_json([asdict(topic) for topic in described])
@@ -122,6 +124,8 @@ def describe(
                 for each in topic.partitions
             ],
         )
+    if described and not size:
+        typer.secho("--size tells what they take on disk", dim=True, err=True)
 
 
 @app.command()
@@ -141,8 +145,9 @@ def alter(
     own = pairs(set_, "--set")
     if not own and not unset:
         raise typer.BadParameter("nothing to change", param_hint="--set, --unset")
-    topics.alter_topic(connected(servers, settings, config), name, set_=own, unset=unset or ())
-    _done("altered", [name], as_json)
+    connection = connected(servers, settings, config)
+    change = partial(topics.alter_topic, connection, set_=own, unset=unset or ())
+    print_done("altered", [name], change, as_json)
 
 
 @app.command()
@@ -161,9 +166,7 @@ def delete(
     if if_exists:
         there = set(topics.topic_names(connection, internal=True))
         names = [name for name in names if name in there]
-    for name in names:
-        topics.delete_topic(connection, name)
-    _done("deleted", names, as_json)
+    print_done("deleted", names, partial(topics.delete_topic, connection), as_json)
 
 
 @app.command("add-partitions")
@@ -178,8 +181,9 @@ def add_partitions(
     config: Config = None,
 ) -> None:
     """Adds partitions to a topic. Keys may go to others from then on."""
-    topics.add_partitions(connected(servers, settings, config), name, total)
-    _done("altered", [name], as_json)
+    connection = connected(servers, settings, config)
+    add = partial(topics.add_partitions, connection, total=total)
+    print_done("altered", [name], add, as_json)
 
 
 @app.command("delete-records")
@@ -210,14 +214,6 @@ def delete_records(
         print_json([{"partition": each, "start": start} for each, start in starts.items()])
     else:
         print_table(["partition", "start"], starts.items())
-
-
-def _done(what: str, names: list[str], as_json: bool) -> None:
-    if as_json:
-        print_json({what: names})
-    else:
-        for name in names:
-            typer.echo(f"{what} {name}")
 
 
 def _ids(brokers: tuple[int, ...]) -> str:

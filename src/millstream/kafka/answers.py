@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
 
-from millstream.model.errors import KafkaError, did_you_mean
+from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 Key = TypeVar("Key")
 
@@ -44,6 +44,9 @@ def answers(ask: Callable[[], Mapping[Key, Future[Any]]], doing: str) -> dict[Ke
         return awaited(ask)
     except KafkaException as error:
         raise refused(error.args[0], doing) from error
+    except (ValueError, OverflowError) as error:  # the client knows bounds that no cluster exceeds
+        what = f"Kafka's client cannot ask the cluster to {doing}: {error}"
+        raise PlanError("MS113", what, fix="write something that it can send") from error
 
 
 def awaited(ask: Callable[[], Mapping[Key, Future[Any]]]) -> dict[Key, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from millstream.java import java_command
+from millstream.java import java_command, java_runs
 from millstream.kafka.broker_failures import not_started
 from millstream.kafka.processes import Process, spawn
 
@@ -49,10 +49,15 @@ class Broker:
         return self.folder / "kafka.log"
 
     @property
-    def last_words(self) -> str:
-        """What it has printed and logged since it was started."""
+    def logs(self) -> list[Path]:
+        """What Java has printed and Kafka logged since it was started, if it is anything."""
         said = [self.folder / "output.log", self.log]
-        return "".join(file.read_text(errors="replace") for file in said if file.exists())
+        return [file for file in said if file.exists() and file.stat().st_size]
+
+    @property
+    def last_words(self) -> str:
+        """All that it has printed and logged since it was started."""
+        return "".join(file.read_text(errors="replace") for file in self.logs)
 
 
 def write_settings(broker: Broker, brokers: Sequence[Broker]) -> None:
@@ -105,15 +110,16 @@ def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> Non
     settings = (broker.folder / "server.properties").read_text(encoding="utf-8")
     elsewhere = settings.replace("log.dirs=data\n", "log.dirs=data.unfinished\n")
     (broker.folder / "format.properties").write_text(elsewhere, encoding="utf-8")
-    done = subprocess.run(
-        _java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "format.properties"),
-        cwd=broker.folder,
-        env=_environment(jars),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    with java_runs():
+        done = subprocess.run(
+            _java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", "format.properties"),
+            cwd=broker.folder,
+            env=_environment(jars),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
     if done.returncode != 0:
         raise not_started(broker.id, broker.folder, "it cannot be formatted", done.stdout)
     unfinished.rename(broker.data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from millstream.model.errors import KafkaError
+from millstream.model.errors import KafkaError, PlanError
 
 _LINES_SHOWN = 8
 
@@ -16,6 +16,15 @@ def port_taken(port: int | None) -> KafkaError:
         "MS304",
         f"{which} is taken by another process on this machine",
         fix="take any free ones: millstream kafka up --port 0, or end that process",
+    )
+
+
+def port_reserved(port: int) -> PlanError:
+    """The system keeps low ports for its administrator."""
+    return PlanError(
+        "MS113",
+        f"port={port} is out of range: the system does not let you listen there",
+        fix="write one from 1024 on, or take any free ones: millstream kafka up --port 0",
     )
 
 

@@ -6,10 +6,16 @@ import time
 from collections.abc import Callable, Collection, Generator
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.answers import refused
+from millstream.kafka.answers import awaited, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
 from millstream.kafka.records import Record
@@ -39,9 +45,12 @@ def consume(
     It ends after ``count`` records, or without ``follow`` at the end that the partitions had when
     it began, or soon after ``until`` is true. Where it follows, partitions that are added are read.
     With a group it goes on where the group is, and ``start`` counts only where the group has not
-    been; a batch is committed once the next one is asked for.
+    been; a batch is committed once the next one is asked for. Without ``follow`` it also ends where
+    the other members of the group leave nothing for it to read.
     With ``committed``, records of open and aborted transactions are left out.
     """
+    if group == "":
+        raise PlanError("MS113", "the group has no name", fix="name one, or leave the option out")
     places = partitions_of(connection, topic, partitions)
     if group is not None and (partitions or start not in (BEGINNING, END)):
         raise PlanError(
@@ -76,12 +85,17 @@ def consume(
                 count = None if count is None else count - len(batch)
             if time.monotonic() - looked > _LOOK_EVERY:
                 looked, there = time.monotonic(), _partitions_now(connection, topic)
+                if group and not follow and _others_have(connection, group, consumer, places):
+                    break
                 if grows and there is not None and there > known:
                     added = [TopicPartition(topic, number, 0) for number in range(known, there)]
                     consumer.incremental_assign(added)
                     known = there
             reading.done()
     finally:
+        if not consumer.assignment():
+            # Closing alone would leave it in a cooperative group, which waits for it to time out.
+            consumer.unsubscribe()
         consumer.close()
 
 
@@ -164,6 +178,24 @@ def _partitions_now(connection: Connection, topic: str) -> int | None:
     if topic not in topics:
         raise _gone(topic)
     return len(topics[topic].partitions)
+
+
+def _others_have(
+    connection: Connection, group: str, consumer: Consumer, places: Collection[TopicPartition]
+) -> bool:
+    """Whether the consumer is in its group, and other members have been given all partitions.
+
+    That it has none itself does not tell: others may be about to hand some over.
+    """
+    try:
+        asked = awaited(lambda: connection.admin.describe_consumer_groups([group]))[group]
+    except KafkaException:
+        return False  # the group is not there yet, or no broker answers just now
+    members = {each.member_id: each.assignment.topic_partitions for each in asked.members}
+    own = members.pop(consumer.memberid() or "", None)
+    theirs = {place for places in members.values() for place in places}
+    settled = asked.state is ConsumerGroupState.STABLE and own is not None
+    return settled and theirs.issuperset(places)
 
 
 def _gone(topic: str) -> KafkaError:

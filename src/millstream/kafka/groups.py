@@ -19,7 +19,7 @@ from millstream.kafka.answers import answers, awaited, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
 from millstream.kafka.topics import partitions_of
-from millstream.model.errors import KafkaError, did_you_mean
+from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 # Kafka's own words for the states; those that the client has no name for are unknown to it.
 _STATES: dict[Enum, str] = {
@@ -141,9 +141,10 @@ def reset_group(
 
     ``topics`` names topics and their partitions, an empty collection meaning all; no topics mean
     all that the group has read. Without ``execute`` nothing changes. A group that nobody knows
-    comes to be, if topics are named.
+    comes to be, if topics are named and where to begin in them.
     """
-    described = _described(connection, name) if topics else _existing(connection, name)
+    may_be_new = topics and to is not None
+    described = _described(connection, name) if may_be_new else _existing(connection, name)
     committed: dict[TopicPartition, int] = {}
     if described is not None:
         check_inactive(name, _STATES[described.state])
@@ -244,9 +245,15 @@ def _moved(
     admin = connection.admin
     if to is not None:
         return offsets_at(admin, places, to)
-    read = [each for each in places if each in committed]
-    wanted = {each: committed[each] + shift for each in read}
-    return within(wanted, offsets_at(admin, read, BEGINNING), offsets_at(admin, read, END))
+    unread = [f"{each.topic}:{each.partition}" for each in places if each not in committed]
+    if unread:
+        raise PlanError(
+            "MS113",
+            f"there is nothing to shift: the group has no offset in {', '.join(unread)}",
+            fix="leave these partitions out, or say where the group is to begin: --to",
+        )
+    wanted = {each: committed[each] + shift for each in places}
+    return within(wanted, offsets_at(admin, places, BEGINNING), offsets_at(admin, places, END))
 
 
 def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, int]) -> None:

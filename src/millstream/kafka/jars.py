@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from millstream.java import java_command
+from millstream.java import java_command, java_runs
 from millstream.kafka.locking import locked
 from millstream.model.errors import KafkaError
 
@@ -73,14 +73,18 @@ def jars(kind: Literal["broker", "connector"], say: Say = lambda _: None) -> lis
     """Where the jars are on this machine. The network is used only for those not yet cached."""
     cache = cache_directory(os.environ)
     wanted = pinned(kind)
-    if not are_cached(kind):
-        cache.mkdir(parents=True, exist_ok=True)
-        with locked(cache / "lock", lambda: say("waiting for another process that fetches jars")):
-            missing = [jar for jar in wanted if not (cache / jar.file).exists()]
-            if missing:
-                _fetch(missing, cache, say)
-    for jar in wanted:
-        check(jar, cache / jar.file)
+    try:
+        if not are_cached(kind):
+            cache.mkdir(parents=True, exist_ok=True)
+            waiting = "waiting for another process that fetches jars"
+            with locked(cache / "lock", lambda: say(waiting)):
+                missing = [jar for jar in wanted if not (cache / jar.file).exists()]
+                if missing:
+                    _fetch(missing, cache, say)
+        for jar in wanted:
+            check(jar, cache / jar.file)
+    except OSError as error:
+        raise _no_cache(cache, str(error)) from error
     return [cache / jar.file for jar in wanted]
 
 
@@ -119,6 +123,8 @@ def _fetch(missing: list[Jar], cache: Path, say: Say) -> None:
     try:
         output = _run_ivies(missing, folder, say)
         absent = [jar for jar in missing if not (folder / jar.file).exists()]
+        if absent and any("No space left on device" in line for line in output):
+            raise _no_cache(cache, "No space left on device")
         if absent:
             raise _not_fetched(absent, output)
         for jar in missing:
@@ -160,23 +166,26 @@ def _run_ivy(
 ) -> None:
     """Tells each line that Ivy says, and None at its end."""
     file = folder / f"ivy-{number}.xml"
-    file.write_bytes(_ivy_file(jars))
     settings = Path.home() / ".ivy2" / "ivysettings.xml"
     try:
-        with subprocess.Popen(
-            [
-                *(java_command(os.environ), "-jar", str(_ivy_jar())),
-                *(["-settings", str(settings)] if settings.exists() else []),
-                # Its own cache would need a lock against all others who use it.
-                *("-cache", str(folder / f"cache-{number}")),
-                *("-ivy", str(file)),
-                *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-        ) as process:
+        file.write_bytes(_ivy_file(jars))
+        with (
+            java_runs(),
+            subprocess.Popen(
+                [
+                    *(java_command(os.environ), "-jar", str(_ivy_jar())),
+                    *(["-settings", str(settings)] if settings.exists() else []),
+                    # Its own cache would need a lock against all others who use it.
+                    *("-cache", str(folder / f"cache-{number}")),
+                    *("-ivy", str(file)),
+                    *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+            ) as process,
+        ):
             assert process.stdout is not None
             for line in process.stdout:
                 tell(line)
@@ -205,6 +214,14 @@ def _ivy_jar() -> Path:
     assert spark is not None
     assert spark.submodule_search_locations is not None
     return next(Path(spark.submodule_search_locations[0], "jars").glob("ivy-*.jar"))
+
+
+def _no_cache(cache: Path, why: str) -> KafkaError:
+    return KafkaError(
+        "MS303",
+        f"jars cannot be kept in {cache}: {why}",
+        fix="make room there, or let XDG_CACHE_HOME name a directory that you can write to",
+    )
 
 
 def _not_fetched(missing: list[Jar], output: list[str]) -> KafkaError:

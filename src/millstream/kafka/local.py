@@ -29,7 +29,7 @@ from millstream.kafka.broker import (
     start,
     write_settings,
 )
-from millstream.kafka.broker_failures import no_room, not_started, port_taken
+from millstream.kafka.broker_failures import no_room, not_started, port_reserved, port_taken
 from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.locking import locked
@@ -61,6 +61,8 @@ def up(
         cluster = _fitting(folder, brokers, port)
         down_now = [broker.id for broker in cluster.brokers if not broker.pid]
         if not down_now:
+            # Who started them may have been killed before they were ready.
+            _wait(cluster.brokers, cluster, say)
             return cluster
         if shutil.disk_usage(folder).free < _ROOM * len(down_now):
             raise no_room(folder)
@@ -75,6 +77,7 @@ def start_broker(number: int, data: str | Path | None = None, say: Say = lambda 
     with _held(data, say):
         cluster = existing(data)
         if cluster.broker(number).pid:
+            _wait([cluster.broker(number)], cluster, say)
             return cluster
         return _started(cluster, [number], jars("broker", say), say)
 
@@ -116,12 +119,17 @@ def running(data: str | Path | None = None) -> Cluster | None:
 def down(
     data: str | Path | None = None, wipe: bool = False, say: Say = lambda _: None
 ) -> Cluster | None:
-    """Stops what ``up`` has started, and nothing else; ``wipe`` deletes its data then."""
+    """Stops what ``up`` has started, and nothing else; ``wipe`` deletes its data then.
+
+    Gives the cluster that was there; brokers of it that did not run have no process.
+    """
     if not _folder(data).exists():
         return None
     with _held(data, say) as folder:
         cluster = read_cluster(folder)
         if cluster:
+            ran = [b if b.pid else replace(b, process=None) for b in cluster.brokers]
+            cluster = replace(cluster, brokers=tuple(ran))
             say("stopping the brokers")
             _stop(cluster.brokers)
         if wipe:
@@ -204,9 +212,11 @@ def _bound(until: ExitStack, port: int) -> int:
     try:
         listener.bind((HOST, port))
     except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        raise port_taken(port) from error
+        if error.errno == errno.EADDRINUSE:
+            raise port_taken(port) from error
+        if error.errno == errno.EACCES:
+            raise port_reserved(port) from error
+        raise
     bound: int = listener.getsockname()[1]
     return bound
 
@@ -242,20 +252,22 @@ def _with_process(cluster: Cluster, number: int, process: Process) -> Cluster:
     return replace(cluster, brokers=tuple(brokers))
 
 
-def _wait(started: list[Broker], cluster: Cluster, say: Say) -> None:
+def _wait(started: Sequence[Broker], cluster: Cluster, say: Say) -> None:
     """Waits until each started broker knows all that run: what it then accepts is replicated."""
     running = {broker.id for broker in cluster.brokers if broker.pid}
     deadline = time.monotonic() + _PATIENCE
     waiting = started
-    while waiting:
-        say("waiting for " + " and ".join(f"broker {broker.id}" for broker in waiting))
+    while True:
         for broker in started:
             if not broker.pid:
                 raise not_started(broker.id, broker.folder, "it ended", broker.last_words)
+        waiting = [broker for broker in waiting if not running <= _known_to(broker)]
+        if not waiting:
+            return
+        say("waiting for " + " and ".join(f"broker {broker.id}" for broker in waiting))
         if time.monotonic() > deadline:
             why = f"it did not answer within {_PATIENCE:.0f} s"
             raise not_started(waiting[0].id, waiting[0].folder, why, waiting[0].last_words)
-        waiting = [broker for broker in waiting if not running <= _known_to(broker)]
         time.sleep(_A_MOMENT)
 
 

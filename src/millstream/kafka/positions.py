@@ -50,7 +50,7 @@ def position(text: str) -> Position:
         number = int(text)
     except ValueError:
         return Position("timestamp", milliseconds(text))
-    return Position("offset", number) if number >= 0 else Position("last", -number)
+    return Position("last", -number) if "-" in text else Position("offset", number)
 
 
 def milliseconds(text: str) -> int:
@@ -83,7 +83,8 @@ def offsets_at(
     if place.kind == "end":
         return ends
     if place.kind == "timestamp":
-        found = _listed(admin, partitions, OffsetSpec.for_timestamp(place.number), committed)
+        since = max(0, place.number)  # to Kafka, numbers below are words, such as -1 for the end
+        found = _listed(admin, partitions, OffsetSpec.for_timestamp(since), committed)
         return {each: ends[each] if at < 0 else at for each, at in found.items()}
     starts = _listed(admin, partitions, OffsetSpec.earliest(), committed)
     if place.kind == "beginning":

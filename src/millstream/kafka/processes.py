@@ -12,7 +12,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process. Its start tells it from any later process that is given the same pid."""
+    """A process. Its start tells it from any later process that is given the same pid.
+
+    One that had ended before it could be looked at has no start.
+    """
 
     pid: int
     started: str
@@ -27,7 +30,7 @@ class Process:
         >>> Process(os.getpid(), "before the last reboot").runs
         False
         """
-        return _started(self.pid) == self.started
+        return self.started != "" and _started(self.pid) == self.started
 
     def send(self, signal: int) -> None:
         """Sends it a signal, and no other process."""

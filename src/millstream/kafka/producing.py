@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, Message, Producer
@@ -15,7 +17,7 @@ from millstream.model.errors import KafkaError, PlanError
 from millstream.progress import counted
 
 _TICK = 0.2  # seconds
-_TOLD = 10  # failures told one by one
+_TOLD = 10  # failures told as they come
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Lines:
             text = line.removesuffix(b"\n").removesuffix(b"\r")
             try:
                 yield from_json(text) if self.json else self._record(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise _unreadable(number, text, error) from error
 
     def _record(self, line: bytes) -> NewRecord:
@@ -49,7 +51,8 @@ class Lines:
             return NewRecord(self._part(line))
         key, separator, value = line.partition(self.key_separator)
         if not separator:
-            raise ValueError(f"it has no key separator {self.key_separator.decode()!r}")
+            shown = self.key_separator.decode(errors="replace")
+            raise ValueError(f"it has no key separator {shown!r}")
         return NewRecord(self._part(value), self._part(key))
 
     def _part(self, data: bytes) -> bytes | None:
@@ -57,12 +60,28 @@ class Lines:
 
 
 class Deliveries:
-    """How many records have arrived, and how many have not: the first of these are told."""
+    """How many records have arrived, and which have not, and why.
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    The first of these are told as they come: whoever reads along need not wait for the end.
+    """
+
+    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self.arrived = 0
         self.failed = 0
+        self._lines: dict[str, list[int]] = defaultdict(list)
         self._tell = tell
+
+    @property
+    def failures(self) -> dict[str, list[tuple[int, int]]]:
+        """Each reason, and the first and last of the lines in a row that it kept from arriving.
+
+        >>> deliveries = Deliveries()
+        >>> for line in (7, 2, 8, 9):
+        ...     deliveries.report(line, Failure(Failure.MSG_SIZE_TOO_LARGE))
+        >>> deliveries.failures
+        {'Broker: Message size too large': [(2, 2), (7, 9)]}
+        """
+        return {reason: _runs(lines) for reason, lines in self._lines.items()}
 
     def report(self, line: int, failure: Failure | None, _message: Message | None = None) -> None:
         """What became of the record in a line."""
@@ -70,22 +89,24 @@ class Deliveries:
             self.arrived += 1
             return
         self.failed += 1
+        self._lines[failure.str()].append(line)
         if self.failed <= _TOLD:
             self._tell(f"line {line} did not arrive: {failure.str()}")
 
     def check(self) -> None:
         """Raises if records did not arrive.
 
-        >>> deliveries = Deliveries(print)
+        >>> deliveries = Deliveries()
         >>> deliveries.report(1, None)
         >>> deliveries.check()
         """
         if self.failed:
             of = f"{self.failed:,} of {counted(self.failed + self.arrived, 'record')}"
+            told = [_told(reason, lines) for reason, lines in self.failures.items()]
             raise KafkaError(
                 "MS327",
-                f"{of} did not arrive",
-                fix="see above why; produce those lines again once that is mended",
+                f"{of} did not arrive: {'; '.join(told)}",
+                fix="produce these lines again once that is mended",
             )
 
 
@@ -102,21 +123,28 @@ def produce(
     """Writes the records. However it ends, what was read by then is written.
 
     ``hurry`` tells how often it was asked to come to an end: once lifts the limit of the rate,
-    twice gives up what has not arrived.
+    twice gives up what has not arrived, which then counts as failed.
     """
     try:
         for line, record in enumerate(_paced(records, rate, producer, hurry), 1):
             try:
-                _send(producer, topic, record, choose(record), partial(deliveries.report, line))
+                told = partial(deliveries.report, line)
+                _send(producer, topic, record, choose(record), told, hurry)
             except KafkaException as error:
                 deliveries.report(line, error.args[0])
     finally:
-        while producer.flush(_TICK) and hurry() < 2:
-            pass
+        while producer.flush(_TICK):
+            if hurry() >= 2:
+                producer.purge()
 
 
 def _send(
-    producer: Producer, topic: str, record: NewRecord, partition: int, told: Callable[..., None]
+    producer: Producer,
+    topic: str,
+    record: NewRecord,
+    partition: int,
+    told: Callable[..., None],
+    hurry: Callable[[], int],
 ) -> None:
     while True:
         try:
@@ -130,6 +158,8 @@ def _send(
                 headers=list(record.headers),
             )
         except BufferError:
+            if hurry() >= 2:
+                raise KafkaException(Failure(Failure._PURGE_QUEUE)) from None
             producer.poll(0.1)  # the queue is full: wait until some have arrived
         else:
             producer.poll(0)
@@ -150,7 +180,18 @@ def _paced(
         yield record
 
 
-def _unreadable(number: int, line: bytes, error: ValueError) -> KafkaError:
+def _runs(lines: Iterable[int]) -> list[tuple[int, int]]:
+    # In a row, lines and their places grow alike.
+    rows = groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])
+    return [(row[0][1], row[-1][1]) for row in (list(row) for _, row in rows)]
+
+
+def _told(reason: str, lines: list[tuple[int, int]]) -> str:
+    named = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in lines)
+    return f"{'line' if named.isdecimal() else 'lines'} {named} ({reason})"
+
+
+def _unreadable(number: int, line: bytes, error: ValueError | RecursionError) -> KafkaError:
     why = error.what if isinstance(error, PlanError) else error
     shown = line[:60].decode(errors="replace") + ("…" if len(line) > 60 else "")
     return KafkaError(

@@ -16,6 +16,7 @@ from confluent_kafka import (
 )
 
 from millstream.kafka.positions import milliseconds
+from millstream.model.errors import PlanError
 
 Encoding = Literal["text", "hex", "base64"]
 Headers = tuple[tuple[str, bytes | None], ...]
@@ -26,6 +27,8 @@ _TIMESTAMP_TYPES: dict[int, TimestampType] = {
     TIMESTAMP_CREATE_TIME: "CreateTime",
     TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
+_LAST_PARTITION = 2**31 - 1
+_LATEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -129,14 +132,47 @@ def from_json(line: bytes) -> NewRecord:
     encoding = fields.get("encoding", "text")
     if encoding not in ("text", "hex", "base64"):
         raise ValueError(f"the encoding {encoding!r} is not text, hex or base64")
-    at, headers = fields.get("timestamp"), fields.get("headers") or []
+    headers = _pairs(fields.get("headers") or [])
+    at, partition = fields.get("timestamp"), fields.get("partition")
+    if partition is not None and not _is_whole(partition, 0, _LAST_PARTITION):
+        raise ValueError(
+            f"the partition {partition!r} is no whole number from 0 to {_LAST_PARTITION}"
+        )
     return NewRecord(
         _bytes(fields["value"], encoding),
         _bytes(fields.get("key"), encoding),
-        tuple((name, _bytes(value, encoding)) for name, value in _pairs(headers)),
-        milliseconds(at) if isinstance(at, str) else _number(at, "timestamp"),
-        _number(fields.get("partition"), "partition"),
+        tuple((name, _bytes(value, encoding)) for name, value in headers),
+        None if at is None else timestamp_of(at),
+        partition,
     )
+
+
+def timestamp_of(at: Any) -> int:
+    """The time of a record that is to be written, from text or from milliseconds.
+
+    >>> timestamp_of("1970-01-01T00:00:01Z"), timestamp_of(1000)
+    (1000, 1000)
+    """
+    number = milliseconds(at) if isinstance(at, str) else at
+    if _is_whole(number, 1, _LATEST):  # the client takes 0 for the time of writing
+        return int(number)
+    raise PlanError(
+        "MS118",
+        f"the timestamp {at!r} is not 1 to {_LATEST} whole milliseconds after 1970-01-01 UTC",
+        fix="write a later time, or none for the time of writing",
+    )
+
+
+def header_name(name: str) -> str:
+    """The name of a header; a ValueError tells that it cannot be one.
+
+    >>> header_name("source")
+    'source'
+    """
+    # The client crashes on half a character, and takes a null for the end of the name.
+    if "\0" in name or name.encode(errors="ignore").decode() != name:
+        raise ValueError(f"the name {name!r} of a header is no text")
+    return name
 
 
 def _json(record: Record, encoding: Encoding) -> str:
@@ -164,14 +200,12 @@ def _pairs(headers: Any) -> list[tuple[str, Any]]:
         isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
         for pair in pairs
     ):
-        return [(name, value) for name, value in pairs]
+        return [(header_name(name), value) for name, value in pairs]
     raise ValueError("the headers are no object and no list of names and values")
 
 
-def _number(value: Any, what: str) -> int | None:
-    if value is None or (type(value) is int and value >= 0):
-        return value
-    raise ValueError(f"the {what} {value!r} is no whole number from 0")
+def _is_whole(value: Any, first: int, last: int) -> bool:
+    return type(value) is int and first <= value <= last
 
 
 def _bytes(value: Any, encoding: Encoding) -> bytes | None:

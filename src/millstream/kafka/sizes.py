@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Collection
 from tempfile import NamedTemporaryFile
 
-from millstream.java import java_command
+from millstream.java import java_command, java_runs
 from millstream.kafka.connection import Connection, check_reachable
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.settings import java_properties
@@ -35,7 +35,8 @@ def sizes(
         command = [java_command(os.environ), *_JAVA, "-cp", os.pathsep.join(map(str, paths)), _TOOL]
         command += ["--describe", "--bootstrap-server", connection.servers]
         command += ["--command-config", file.name, "--topic-list", ",".join(topics)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        with java_runs():
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     answer = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
     if answer is None:
         raise _refused(done.stdout + done.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition, Uuid
@@ -135,13 +136,17 @@ def create_topic(
     settings: Mapping[str, str] | None = None,
 ) -> None:
     """Makes a topic; what is left out, the brokers decide."""
-    new = NewTopic(
-        name,
-        num_partitions=-1 if partitions is None else partitions,
-        replication_factor=-1 if replication is None else replication,
-        config=dict(settings or {}),
-    )
-    answers(lambda: connection.admin.create_topics([new]), f"create topic {name!r}")
+
+    def ask() -> dict[str, Future[None]]:
+        new = NewTopic(
+            name,
+            num_partitions=-1 if partitions is None else partitions,
+            replication_factor=-1 if replication is None else replication,
+            config=dict(settings or {}),
+        )
+        return connection.admin.create_topics([new])
+
+    answers(ask, f"create topic {name!r}")
 
 
 def alter_topic(
@@ -170,8 +175,10 @@ def delete_topic(connection: Connection, name: str) -> None:
 def add_partitions(connection: Connection, name: str, total: int) -> None:
     """Adds partitions until the topic has ``total``; records stay where they are."""
     partitions_of(connection, name)
-    new = NewPartitions(name, total)
-    answers(lambda: connection.admin.create_partitions([new]), f"add partitions to topic {name!r}")
+    answers(
+        lambda: connection.admin.create_partitions([NewPartitions(name, total)]),
+        f"add partitions to topic {name!r}",
+    )
 
 
 def delete_records(
