@@ -82,3 +82,20 @@ def test_the_wrong_protocol_is_told(broker):
         check_reachable(Connection(broker.servers, {"security.protocol": "SSL"}))
     assert error.value.code == "MS320"
     assert "security.protocol" in error.value.fix
+
+
+@pytest.mark.parametrize("kind", ["Consumer", "Producer"])
+def test_settings_do_not_say_what_the_program_decides(monkeypatch, kind):
+    monkeypatch.setattr(connection, kind, dict)  # a client that shows what it is given
+    theirs = {"group.id": "theirs", "isolation.level": "read_uncommitted", "client.id": "theirs"}
+    opened = getattr(Connection("there:9092", theirs), kind.lower())
+    ours = opened({"group.id": "ours", "client.id": "ours"})
+    assert ours["group.id"] == "ours"
+    assert ours["client.id"] == "theirs"
+    assert "isolation.level" not in ours
+
+
+@pytest.mark.parametrize("name", ["error_cb", "throttle_cb", "default.topic.config"])
+def test_a_setting_that_cannot_be_a_text_is_told(name):
+    with pytest.raises(KafkaError, match="MS322: the Kafka client does not take the settings"):
+        check_reachable(Connection("127.0.0.1:1", {name: "x"}))

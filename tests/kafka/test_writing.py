@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka import KafkaError as Failure
+from confluent_kafka import KafkaException
 
 from millstream.kafka import writing
 from millstream.kafka.connection import Connection
+from millstream.kafka.topics import add_partitions
 from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
 from millstream.model.errors import KafkaError
 from topics import new_topic, read
@@ -43,14 +46,59 @@ def test_a_slice_that_is_written_again_is_left(place):
 
 def test_records_have_any_of_keys_headers_and_partitions(place):
     some = [
-        Records(["a", "b"], partitions=[1, 0]),
-        Records(["c", "d"], keys=["k", "l"], partitions=[1, 1]),
+        Records(["a", "b"], hashes=[1, 0]),
+        Records(["c", "d"], keys=["k", "l"], hashes=[5, 7]),
         Records(["e", "f"], headers=[[("n", "1")], [("n", "2")]]),
     ]
     assert write_once(place, 0, some)
     assert values(place) == list("abcdef")
     found = {r.value: r.partition for r in read(place.connection.servers, place.topic)}
     assert [found[each] for each in "abcd"] == [1, 0, 1, 1]
+
+
+def test_a_hash_chooses_among_the_partitions_that_are_there_when_it_is_written(place):
+    assert write_once(place, 0, [Records(["a"], hashes=[2])])
+    add_partitions(place.connection, place.topic, 3)
+    assert write_once(place, 1, [Records(["b"], hashes=[2])])
+    write_some(place.connection, place.topic, [Records(["c"], hashes=[2])])
+    found = {r.value: r.partition for r in read(place.connection.servers, place.topic)}
+    assert found == {"a": 0, "b": 2, "c": 2}
+
+
+def test_a_group_in_the_settings_of_two_sinks_does_not_make_one_of_them(broker, place):
+    theirs = Connection(broker.servers, {"group.id": "theirs", "transactional.id": "theirs"})
+    for name in ("one", "other"):
+        sink = Place(theirs, place.topic, f"{place.group}-{name}", 0)
+        assert write_once(sink, 0, [Records([name])])
+    write_some(theirs, place.topic, [Records(["simple"])])
+    assert values(place) == ["one", "other", "simple"]
+
+
+class SlowProducer:
+    """Stands in for one whose brokers take what is ``left`` bit by bit, a bit for each try."""
+
+    def __init__(self, *left: int) -> None:
+        self.left = list(left)
+
+    def __len__(self) -> int:
+        return self.left[0]
+
+    def commit_transaction(self, _seconds: float) -> None:
+        if len(self.left) > 1:
+            self.left.pop(0)
+            raise KafkaException(Failure(Failure._TIMED_OUT, "some are left", retriable=True))
+
+
+def test_a_commit_goes_on_for_as_long_as_records_arrive():
+    slow = SlowProducer(100, 60, 20, 0)
+    writing._commit(slow)
+    assert len(slow) == 0
+
+
+def test_a_commit_is_given_up_when_nothing_arrives():
+    stuck = SlowProducer(100, 60, 60, 0)
+    with pytest.raises(KafkaException, match="some are left"):
+        writing._commit(stuck)
 
 
 def test_one_who_dies_before_the_commit_leaves_nothing_that_readers_see(place):

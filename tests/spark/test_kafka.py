@@ -16,7 +16,7 @@ from millstream.job import run_to_the_end
 from millstream.kafka.connection import Connection
 from millstream.kafka.groups import describe_group
 from millstream.kafka.positions import Position
-from millstream.kafka.topics import add_partitions, delete_records
+from millstream.kafka.topics import add_partitions, create_topic, delete_records
 from millstream.model.errors import KafkaError, PlanError
 from waiting import until
 
@@ -229,8 +229,10 @@ def test_upserts_replace_what_came_before_and_take_back_by_tombstones(spark, bro
 def test_records_that_are_gone_fail_the_job_or_are_counted(spark, broker, new, tmp_path):
     topic = new([score("red", n, n) for n in range(5)])
 
-    def start(on_data_loss):
-        rows = ms.read_kafka(topic, SCORES, on_data_loss=on_data_loss, servers=broker.servers)
+    def start(on_data_loss, most=None):
+        rows = ms.read_kafka(
+            topic, SCORES, on_data_loss=on_data_loss, max_per_batch=most, servers=broker.servers
+        )
         return rows.collect("all").run("loss", spark=spark, checkpoint=tmp_path)
 
     start("fail").process_all().stop()
@@ -239,7 +241,7 @@ def test_records_that_are_gone_fail_the_job_or_are_counted(spark, broker, new, t
     delete_records(connection, topic, Position("offset", 7))
     with pytest.raises(KafkaError, match="MS350"):
         start("fail").process_all()
-    job = start("continue").process_all().stop()
+    job = start("continue", most=1).process_all().stop()
     assert [row["points"] for row in job.rows("all")] == [7, 8]
     assert job.progress().lost == 2
 
@@ -272,6 +274,17 @@ def test_rows_go_to_the_partition_of_their_columns(spark, broker, new):
         assert record.key == record.json["user"]
         by_team.setdefault(record.json["team"], set()).add(record.partition)
     assert all(len(partitions) == 1 for partitions in by_team.values())
+
+
+def test_a_pattern_is_one_of_whole_names(spark, broker, new):
+    topic = new(["ours"])
+    create_topic(Connection(broker.servers), f"{topic}-more", partitions=1)
+    topics.put(broker.servers, f"{topic}-more", ["another's"])
+    lines = ms.read_kafka(
+        pattern=f"no-such|{topic}", format="text", until="latest", servers=broker.servers
+    )
+    job = lines.collect("all").run("whole", spark=spark)
+    assert job.rows("all") == [{"value": "ours"}]
 
 
 @pytest.mark.parametrize("how", ["pattern", "union"])

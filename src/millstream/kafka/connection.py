@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from millstream.interrupts import interrupts_later
 from millstream.kafka.local import running
-from millstream.kafka.settings import unknown_setting
+from millstream.kafka.settings import DECIDED, unknown_setting
 from millstream.model.errors import KafkaError
 
 PATIENCE = 10.0
@@ -81,23 +81,26 @@ class Connection:
         return admin
 
     def producer(self, settings: Mapping[str, Any]) -> Producer:
-        """A producer with more settings; those of the connection go before them."""
+        """A producer with more settings; those of the connection go before most of them."""
         producer: Producer = self._client(Producer, settings)
         return producer
 
     def consumer(self, settings: Mapping[str, Any]) -> Consumer:
-        """A consumer with more settings; those of the connection go before them."""
+        """A consumer with more settings; those of the connection go before most of them."""
         consumer: Consumer = self._client(Consumer, settings)
         return consumer
 
     def _client(self, kind: Any, settings: Mapping[str, Any]) -> Any:
+        given = {name: value for name, value in self.settings.items() if name not in DECIDED}
         try:
             return kind(
-                {"error_cb": _unheard, **settings, **self.settings}
+                {"error_cb": _unheard, **settings, **given}
                 | {"bootstrap.servers": self.servers, "logger": _log}
             )
         except KafkaException as error:
             raise unknown_setting(error.args[0].str()) from error
+        except (TypeError, ValueError, AttributeError) as error:  # it was to be no text
+            raise unknown_setting(str(error)) from error
 
 
 def check_reachable(connection: Connection) -> None:

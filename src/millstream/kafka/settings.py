@@ -8,6 +8,22 @@ from pathlib import Path
 
 from millstream.model.errors import KafkaError
 
+DECIDED = frozenset(
+    {
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.idempotence",
+        "enable.partition.eof",
+        "group.id",
+        "isolation.level",
+        "transactional.id",
+    }
+)
+"""What is never the user's to say, as what is read and written, and whether once, hangs on it.
+
+A file that was made for another client often says it. For ours, that does not count.
+"""
 _RENAMED = {
     "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",

@@ -33,7 +33,10 @@ _SETTINGS = {
     "enable.idempotence": True,
     "linger.ms": 5,
     "queue.buffering.max.messages": 1_000_000,
-    "transaction.timeout.ms": 60_000,
+    # How long a slice may take: brokers that are slow, or have a quota, take what they take. It is
+    # not for ever, since what a dead writer left open holds up its readers until its successor
+    # comes, or until then. Brokers allow a quarter of an hour.
+    "transaction.timeout.ms": 300_000,
     # The first tries of a new client are to be quick: a worker may open one for each slice.
     "reconnect.backoff.ms": 10,
     "retry.backoff.ms": 20,
@@ -48,6 +51,7 @@ _HOPELESS = {
     Failure.GROUP_AUTHORIZATION_FAILED,
     Failure.CLUSTER_AUTHORIZATION_FAILED,
     Failure.INVALID_RECORD,
+    Failure.INVALID_TRANSACTION_TIMEOUT,
     Failure._UNKNOWN_TOPIC,
     Failure._UNKNOWN_PARTITION,
 }
@@ -59,12 +63,12 @@ Heard = Callable[[Failure | None, object], None]
 
 @dataclass(frozen=True)
 class Records:
-    """Records of a topic, column by column."""
+    """Records of a topic, column by column; with ``hashes``, these choose the partitions."""
 
     values: Sequence[bytes | str | None]
     keys: Sequence[bytes | str | None] | None = None
     headers: Sequence[list[tuple[str, bytes | str | None]]] | None = None
-    partitions: Sequence[int] | None = None
+    hashes: Sequence[int] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -108,7 +112,7 @@ _simple: dict[tuple[str, ...], Producer] = {}
 
 def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
     """Writes a slice of a batch, unless it is written already; whether it was this one."""
-    patient_until = time.monotonic() + PATIENCE
+    patient_until = None  # from the first failure on: what is slow does not fail
     while True:
         try:
             mine = _opened.get(place.id)
@@ -120,9 +124,10 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
             _transact(place, mine, batch, records)
             return True
         except KafkaException as error:
-            failure = error.args[0]
+            failure, now = error.args[0], time.monotonic()
             _forget(place)
-            if failure.code() in _HOPELESS or time.monotonic() > patient_until:
+            patient_until = patient_until or now + PATIENCE
+            if failure.code() in _HOPELESS or now > patient_until:
                 raise _not_written(place, failure) from error
             time.sleep(0.1)
 
@@ -160,7 +165,7 @@ def write_some(connection: Connection, topic: str, records: Sequence[Records]) -
     place = Place(connection, topic, "", 0)
     try:
         for each in records:
-            _produce(producer, topic, each, heard)
+            _produce(producer, topic, each, PATIENCE, heard)
         left = producer.flush(PATIENCE)
     except KafkaException as error:
         raise _not_written(place, error.args[0]) from error
@@ -220,12 +225,27 @@ def _transact(place: Place, mine: _Open, batch: int, records: Sequence[Records])
     producer = mine.producer
     producer.begin_transaction()
     for each in records:
-        _produce(producer, place.topic, each)
+        _produce(producer, place.topic, each, _TRY)
     marker = TopicPartition(MARKERS, place.number, batch + 1)
     group = _consumer(place).consumer_group_metadata()
     producer.send_offsets_to_transaction([marker], group, _TRY)
-    producer.commit_transaction(_TRY)
+    _commit(producer)
     mine.marker = batch + 1
+
+
+def _commit(producer: Producer) -> None:
+    """Commits, once all records are there: it goes on for as long as some more of them arrive.
+
+    Who begins anew after some seconds never comes to the end of what takes longer than that.
+    """
+    while True:
+        left = len(producer)
+        try:
+            producer.commit_transaction(_TRY)
+            return
+        except KafkaException as error:
+            if not error.args[0].retriable() or len(producer) >= left:
+                raise
 
 
 def _forget(place: Place) -> None:
@@ -243,9 +263,10 @@ def _produce(
     producer: Producer,
     topic: str,
     records: Records,
+    patience: float,
     heard: Heard | None = None,
 ) -> None:
-    if records.headers is None and records.partitions is None:
+    if records.headers is None and records.hashes is None:
         messages = records.messages()
         for start in range(0, len(messages), _MOST_AT_ONCE):
             _all_together(producer, topic, messages[start : start + _MOST_AT_ONCE], heard)
@@ -256,7 +277,9 @@ def _produce(
         records.values,
         records.keys or repeat(None, many),
         records.headers or repeat(None, many),
-        records.partitions or repeat(-1, many),
+        _partitions(producer, topic, records.hashes, patience)
+        if records.hashes
+        else repeat(-1, many),
         strict=True,
     ):
         while True:
@@ -265,6 +288,16 @@ def _produce(
                 break
             except BufferError:
                 producer.poll(0.05)
+
+
+def _partitions(
+    producer: Producer, topic: str, hashes: Sequence[int], patience: float
+) -> list[int]:
+    """The partition for each hash, of those that the topic has now."""
+    there = producer.list_topics(topic, timeout=patience).topics[topic]
+    if there.error is not None:
+        raise KafkaException(there.error)
+    return [each % len(there.partitions) for each in hashes]
 
 
 def _all_together(
@@ -290,6 +323,9 @@ def _not_written(place: Place, failure: Failure) -> KafkaError:
     if failure.code() == Failure.MSG_SIZE_TOO_LARGE:
         fix = "allow longer records: options={'message.max.bytes': 10_000_000}, and in the topic: "
         fix += f"millstream topics alter {place.topic} --set max.message.bytes=10000000"
+    elif failure.code() == Failure.INVALID_TRANSACTION_TIMEOUT:
+        fix = "ask for no more time than the brokers allow: options={'transaction.timeout.ms': "
+        fix += "60_000}, or let them allow more: transaction.max.timeout.ms"
     else:
         fix = "see that the brokers run, then run the job again: it goes on where it was"
     return KafkaError(

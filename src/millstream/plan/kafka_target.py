@@ -30,7 +30,8 @@ def kafka_target(
     schema = input.schema
     known: Changes = checked_choice(changes, "changes", get_args(Changes))
     chosen = _columns(key, schema) if key is not None else _key(input, known)
-    told = tuple(n for n in schema.names if taking_back(input) is None or n != "kind")
+    retracts = taking_back(input) is not None
+    told = tuple(n for n in schema.names if not retracts or n != "kind")
     if known == "upsert" and chosen is None:
         raise PlanError(
             "MS113",
@@ -50,6 +51,7 @@ def kafka_target(
         headers=tuple((str(n), schema.resolve(str(c)).name) for n, c in (headers or {}).items()),
         partition_by=None if partition_by is None else _columns(partition_by, schema),
         changes=known,
+        retracts=retracts,
         delivery=checked_choice(delivery, "delivery", get_args(Delivery)),
         servers=checked_servers(servers),
         options=options,

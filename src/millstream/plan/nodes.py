@@ -110,6 +110,11 @@ class KafkaSource(SplitSource):
     servers: str | None
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # may be secret
 
+    @property
+    def split_by(self) -> tuple[str, ...]:
+        """What splits are named by: partitions, and their topics unless there can be only one."""
+        return ("partition",) if len(self.topics) == 1 else ("topic", "partition")
+
 
 @dataclass(frozen=True, eq=False)
 class FrameSource(SplitSource):

@@ -42,7 +42,8 @@ class Kafka(Target):
     """A topic. A key or value is a column as it is, or several columns as a JSON object.
 
     Retractions are records of their own in a ``changelog``, which tells them by a header; under
-    ``upsert`` they are tombstones, unless something new comes in their place.
+    ``upsert`` they are tombstones, unless something new comes in their place. There are some only
+    if the stream ``retracts``; else a column ``kind`` is one like any other.
     """
 
     kind: ClassVar[str] = "write_kafka"
@@ -53,6 +54,7 @@ class Kafka(Target):
     headers: tuple[tuple[str, str], ...]
     partition_by: Columns | None
     changes: Changes
+    retracts: bool
     delivery: Delivery
     servers: str | None
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # may be secret

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
@@ -26,9 +27,11 @@ class KafkaWriter:
     def __init__(self, sink: str, target: Kafka, slice: Slice) -> None:
         self._target = target
         self._slice = slice
-        group = f"millstream-{slice.run[:16]}-{sink}"
+        # No two slices may be known by the same words, whatever is in the names: one would be
+        # taken for written when the other is.
+        group = f"millstream-{slice.run[:16]}-{quote(sink, safe='')}"
         # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
-        known = (f"{group}-{slice.name}", 0) if slice.name else (group, slice.number)
+        known = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
         self._place = Place(connection_of(target), target.topic, *known)
         self._tables: list[pa.Table] = []
 
@@ -80,18 +83,18 @@ def records_of(table: pa.Table, target: Kafka) -> Records:
     """The rows as records."""
     rows = from_arrow(table)
     values = _bytes(rows, target.value)
-    retractions = KIND in rows.columns and KIND not in _names(target.value)
-    if target.changes == "upsert" and KIND in rows.columns:
+    told = target.retracts and KIND not in _names(target.value)
+    if target.retracts and target.changes == "upsert":
         values = values.set(rows[KIND] == "-", None)
-        retractions = False
-    named = dict(target.headers) | ({KIND: KIND} if retractions else {})
+        told = False
+    named = dict(target.headers) | ({KIND: KIND} if told else {})
     headers = {name: _bytes(rows, column).to_list() for name, column in named.items()}
     pairs = [list(zip(headers, row, strict=True)) for row in zip(*headers.values(), strict=True)]
     return Records(
         values.to_list(),
         None if target.key is None else _bytes(rows, target.key).to_list(),
         pairs if headers else None,
-        None if target.partition_by is None else _partitions(rows, target),
+        None if target.partition_by is None else _hashes(_bytes(rows, target.partition_by)),
     )
 
 
@@ -117,10 +120,7 @@ def _latest(table: pa.Table, target: Kafka) -> pa.Table:
     return table.take(last.to_arrow())
 
 
-def _partitions(rows: pl.DataFrame, target: Kafka) -> list[int]:
-    """The partition of each row, by the hash that Java's producer has for keys."""
-    assert target.partition_by is not None
-    count = len(partitions_of(connection_of(target), target.topic))
-    texts = _bytes(rows, target.partition_by)
-    chosen = {text: java_hash(text) % count for text in texts.unique()}
-    return [chosen[text] for text in texts]
+def _hashes(texts: pl.Series) -> list[int]:
+    """The hash of each text that Java's producer has for keys."""
+    known = {text: java_hash(text) for text in texts.unique()}
+    return [known[text] for text in texts]

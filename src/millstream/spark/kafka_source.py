@@ -6,16 +6,20 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.kafka.answers import known_topic
 from millstream.kafka.connection import Connection
-from millstream.kafka.settings import java_settings, translated
+from millstream.kafka.positions import END, offsets_at
+from millstream.kafka.settings import DECIDED, java_settings, translated
+from millstream.kafka.topics import topic_names
+from millstream.kafka.writing import MARKERS
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
@@ -63,20 +67,23 @@ class Topics:
     def offsets(self, position: Position, default: int) -> str:
         """Offsets as Spark wants them: of every partition."""
         known = {(topic, partition): offset for topic, partition, offset in position.offsets}
-        unknown = sorted(known.keys() - set(self.each()))
-        if unknown:
-            topic, partition = unknown[0]
-            raise PlanError(
-                "MS113",
-                f"an offset is given for partition {partition} of {topic!r}, which has "
-                f"{self.partitions.get(topic, 0)} partitions",
-                fix="give offsets of partitions that there are, numbered from 0",
-                step=self.source.name,
-            )
         told: dict[str, dict[str, int]] = {}
         for topic, number in self.each():
             told.setdefault(topic, {})[str(number)] = known.get((topic, number), default)
         return json.dumps(told)
+
+    def places(self, told: str | None) -> dict[tuple[str, int], int]:
+        """Offsets as Spark tells them; none if they are those of another source."""
+        with suppress(ValueError):
+            ends = json.loads(told or "{}")
+            if isinstance(ends, dict) and all(self._has(*each) for each in ends.items()):
+                return {(topic, int(n)): end for topic in ends for n, end in ends[topic].items()}
+        return {}
+
+    def _has(self, topic: str, ends: object) -> bool:
+        like = self.source.pattern
+        known = topic in self.source.topics if like is None else re.fullmatch(like, topic)
+        return bool(known) and isinstance(ends, dict)
 
 
 def opened_topics(sources: Iterable[Source]) -> dict[str, Topics]:
@@ -90,12 +97,57 @@ def _opened(source: KafkaSource) -> Topics:
         name: len(topic.partitions)
         for name, topic in connection.admin.list_topics(timeout=30).topics.items()
     }
-    if source.pattern is not None:
-        names = [name for name in there if re.fullmatch(source.pattern, name)]
-    else:
-        names = list(source.topics)
+    names: Iterable[str] = source.topics
+    if source.pattern is not None:  # which is not meant for what Kafka and we keep there
+        own = there.keys() & set(topic_names(connection)) - {MARKERS}
+        names = [name for name in own if re.fullmatch(source.pattern, name)]
     known = {known_topic(name, sorted(there)): there[name] for name in sorted(names)}
-    return Topics(source, connection, known)
+    topics = Topics(source, connection, known)
+    _check_offsets(topics, "start", source.start)
+    if source.until is not None:
+        _check_offsets(topics, "until", source.until)
+    return topics
+
+
+def _check_offsets(topics: Topics, what: str, position: Position) -> None:
+    """Refuses what is not there: Spark would wait for it in vain, or take it for lost."""
+    asked = {TopicPartition(topic, number): offset for topic, number, offset in position.offsets}
+    for place in asked:
+        if place.partition >= topics.partitions.get(place.topic, 0):
+            raise PlanError(
+                "MS113",
+                f"an offset is given for partition {place.partition} of {place.topic!r}, which has "
+                f"{topics.partitions.get(place.topic, 0)} partitions",
+                fix="give offsets of partitions that there are, numbered from 0",
+                step=topics.source.name,
+            )
+    ends = offsets_at(topics.connection.admin, asked, END, committed=True)
+    for place, offset in asked.items():
+        if offset > ends[place]:
+            raise PlanError(
+                "MS113",
+                f"{what} has offset {offset} for partition {place.partition} of {place.topic!r}, "
+                f"which ends at {ends[place]}",
+                fix=f"give an offset up to {ends[place]}, or write {what}='latest'",
+                step=topics.source.name,
+            )
+
+
+def offsets_of(
+    topics: Iterable[Topics], told: Iterable[str | None]
+) -> list[dict[tuple[str, int], int]]:
+    """Of what Spark tells of its sources, in their order, the offsets of those that are ours.
+
+    The others may be topics, too: those of a DataFrame that the program has from elsewhere.
+    """
+    left = list(told)
+    found = []
+    for each in topics:
+        mine = next((text for text in left if each.places(text)), None)
+        if mine is not None:
+            left.remove(mine)
+        found.append(each.places(mine))
+    return found
 
 
 class Positions:
@@ -120,21 +172,10 @@ class Positions:
         if progress is None or progress.batchId == self._batch:
             return
         self._batch = progress.batchId
-        reports = [each for each in progress.sources if each.description.startswith("KafkaV2")]
-        for number, report in enumerate(reports):
-            ends = _places(json.loads(report.endOffset)) if report.endOffset else {}
-            if ends != self._told[number]:
+        told = offsets_of(self._topics, [each.endOffset for each in progress.sources])
+        for number, ends in enumerate(told):
+            if ends and ends != self._told[number]:
                 self._tell(number, ends)
-
-    def lost(self) -> dict[str, int]:
-        """Records that retention has taken since the last batch, by the name of the source."""
-        gone: dict[str, int] = {}
-        for topics, consumer, told in zip(self._topics, self._consumers, self._told, strict=True):
-            if topics.source.on_data_loss == "continue":
-                known = told or self._before(topics, consumer)
-                found = sum(max(0, _first(consumer, *place) - end) for place, end in known.items())
-                gone |= {topics.source.name: found} if found else {}
-        return gone
 
     def close(self) -> None:
         """Lets go of the connections."""
@@ -148,22 +189,6 @@ class Positions:
             self._told[number] = ends
         except KafkaException as error:
             _log.warning("the group's positions were not told: %s", error)
-
-    def _before(self, topics: Topics, consumer: Consumer) -> dict[tuple[str, int], int]:
-        """Where an earlier life of the job has come to."""
-        asked = [TopicPartition(topic, number) for topic, number in topics.each()]
-        found = consumer.committed(asked, timeout=30)
-        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
-
-
-def _first(consumer: Consumer, topic: str, partition: int) -> int:
-    first, _ = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
-    return int(first)
-
-
-def _places(told: dict[str, dict[str, int]]) -> dict[tuple[str, int], int]:
-    """Offsets as Spark reports them."""
-    return {(topic, int(n)): end for topic, ends in told.items() for n, end in ends.items()}
 
 
 def records(spark: SparkSession, topics: Topics, streaming: bool) -> DataFrame:
@@ -188,18 +213,20 @@ def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
 def _options(topics: Topics, streaming: bool) -> dict[str, str]:
     source = topics.source
+    given = {name: value for name, value in source.options if name not in DECIDED}
     options = {
         # What a transaction has not committed is not there.
         "kafka.isolation.level": "read_committed",
         **_FASTER,
-        **{f"kafka.{n}": value for n, value in java_settings(dict(source.options)).items()},
+        **{f"kafka.{n}": value for n, value in java_settings(given).items()},
         # After what options say of it: both clients are to read from the same cluster.
         "kafka.bootstrap.servers": topics.connection.servers,
         "failOnDataLoss": str(source.on_data_loss == "fail").lower(),
         "includeHeaders": str("headers" in source.metadata).lower(),
     }
     if source.pattern is not None:
-        options["subscribePattern"] = source.pattern
+        # Spark would also take names that have it somewhere in them.
+        options["subscribePattern"] = f"^(?!{MARKERS}$)(?:{source.pattern})$"
     else:
         options["subscribe"] = ",".join(source.topics)
     options |= _position(topics, source.start, "starting", _EARLIEST)
@@ -221,13 +248,13 @@ def _position(topics: Topics, position: Position, which: str, default: int) -> d
 
 
 def _split_name(source: KafkaSource, topic: str, partition: int) -> str:
-    return str(partition) if len(source.topics) == 1 else f"{topic}-{partition}"
+    return f"{topic}-{partition}" if "topic" in source.split_by else str(partition)
 
 
 def _split(source: KafkaSource) -> Column:
-    if len(source.topics) == 1:
-        return F.col("partition")  # a number travels faster than a text
-    return F.concat_ws("-", "topic", "partition")
+    if "topic" in source.split_by:
+        return F.concat_ws("-", "topic", "partition")
+    return F.col("partition")  # a number travels faster than a text
 
 
 def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
@@ -246,8 +273,7 @@ def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
 
 def raw_columns(source: KafkaSource) -> tuple[str, ...]:
     """What Python gets of each record, to decode its value and to say where a bad one is."""
-    told = [] if len(source.topics) == 1 else ["topic"]
-    return tuple(dict.fromkeys([*_PLACE, *told, *source.metadata]))
+    return tuple(dict.fromkeys([*_PLACE, *source.split_by, *source.metadata]))
 
 
 def _refused(why: Column) -> Column:

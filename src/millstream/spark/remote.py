@@ -25,7 +25,8 @@ from millstream.kafka.connection import Connection
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Target
 from millstream.spark.hop import Hop
-from millstream.spark.kafka_source import Positions, Topics
+from millstream.spark.kafka_losses import Losses
+from millstream.spark.kafka_source import Topics
 from millstream.spark.ledger import Commits, Stopped, shows, written
 from millstream.spark.wire import ARROW
 
@@ -51,13 +52,18 @@ class Remote:
     """The program's end of the line."""
 
     def __init__(
-        self, spark: SparkSession, job: str, run: str, sinks: Iterable[Sink], topics: list[Topics]
+        self,
+        spark: SparkSession,
+        run: str,
+        sinks: Iterable[Sink],
+        topics: list[Topics],
+        checkpoint: str,
     ) -> None:
         self._spark = spark
-        self._job = job
         self._run = run
         self._targets = {sink.name: sink.target for sink in sinks if not shows(sink.target)}
         self._topics = topics
+        self._checkpoint = checkpoint
         self._line = f"millstream_{uuid.uuid4().hex}"
         self._next = 0
 
@@ -66,7 +72,7 @@ class Remote:
         assert last is not None  # nothing but this tells tasks the number of their batch
         counts_lost = any(each.source.on_data_loss == "continue" for each in self._topics)
         topics = [_unopened(each) for each in self._topics] if counts_lost else []
-        return RemoteBatch(self._line, self._job, self._run, last, self._targets, topics)
+        return RemoteBatch(self._line, self._run, last, self._targets, topics, self._checkpoint)
 
     def stop(self) -> None:
         """No further batch is to begin."""
@@ -109,11 +115,11 @@ class RemoteBatch:
     """The server's end of the line, which is called for each batch."""
 
     line: str
-    job: str
     run: str
     last: Hop
     targets: dict[str, Target]
     topics: list[Topics]
+    checkpoint: str
     _kept: dict[int, int] = field(default_factory=dict, init=False)
     _first: int | None = field(default=None, init=False)
 
@@ -122,8 +128,8 @@ class RemoteBatch:
         return Commits(self.run, self.targets)
 
     @cached_property
-    def _positions(self) -> Positions:
-        return Positions(self.job, self.topics)
+    def _losses(self) -> Losses:
+        return Losses(self.topics, self.checkpoint)
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         session = frame.sparkSession
@@ -131,7 +137,7 @@ class RemoteBatch:
             raise Stopped
         session.addTag(self.line)
         started = time.time()
-        lost = self._lost(session, number)
+        lost = self._losses.of(number)
         rows = written(self.last, frame, number)
         self._commits.commit(number, rows)
         packed = self._packed(rows)
@@ -148,15 +154,6 @@ class RemoteBatch:
         if self._first is None:
             self._first = number
         session.conf.set(_told(self.line), f"{self._first} {number}")
-
-    def _lost(self, session: SparkSession, number: int) -> dict[str, int]:
-        """Records that were gone before this batch could read them."""
-        if not self.topics:
-            return {}
-        for query in session.streams.active:
-            if query.name == self.job:
-                self._positions.follow(query, number - 1)
-        return self._positions.lost()
 
     def _forget(self, session: SparkSession, number: int, size: int) -> None:
         """Drops the oldest views, of which the program has most likely read all, if it lives."""
