@@ -197,7 +197,7 @@ def _run_on_spark(
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
     from millstream.spark.ledger import Ledger
-    from millstream.spark.packing import packing_of
+    from millstream.spark.packing import keep_packing, packing_of
     from millstream.spark.physical import physical
     from millstream.spark.running import StreamingJob, labels_of, run_batch
     from millstream.spark.session import (
@@ -231,8 +231,10 @@ def _run_on_spark(
             raise
         tracker.state("finished")
         return job
-    packing = None if checkpoint is None else packing_of(session)
-    folder = opened(name, checkpoint, plan, labels, packing)
+    packed = checkpoint is not None and plan.slices_by_tasks
+    folder = opened(name, checkpoint, plan, labels, packing_of(session) if packed else None)
+    if packed and folder.packing is not None:
+        keep_packing(session, folder.packing, ours=spark is None and not is_remote(session))
     ledger = Ledger(folder.run, plan.sinks, tracker, elsewhere=is_remote(session))
     job = Job(name, sinks, tracker, ledger.rows)
     try:

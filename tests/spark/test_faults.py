@@ -267,9 +267,9 @@ def test_a_job_that_is_killed_while_it_writes_its_plan_begins_anew(tmp_path, mon
     with monkeypatch.context() as patched:
         patched.setattr(Folder, "move", killed)
         with pytest.raises(Killed):
-            opened("job", str(tmp_path), plan, [0, 1])
-    first = opened("job", str(tmp_path), plan, [0, 1])
-    assert opened("job", str(tmp_path), plan, [0, 1]).run == first.run
+            opened("job", str(tmp_path), plan, [0, 1], None)
+    first = opened("job", str(tmp_path), plan, [0, 1], None)
+    assert opened("job", str(tmp_path), plan, [0, 1], None).run == first.run
 
 
 def test_a_job_that_is_killed_while_it_copies_its_rows_copies_them_again(tmp_path, spark):
@@ -287,7 +287,7 @@ def resumed(folder: Path, watermark: WatermarkPolicy, **source: Any) -> None:
         "/in", schema=columns, event_time="at", watermark=watermark, name="rows", **source
     )
     counts = rows.window(ms.fixed("1m")).aggregate(n=ms.count())
-    opened("job", str(folder), physical(counts.collect().sinks), [0, 1])
+    opened("job", str(folder), physical(counts.collect().sinks), [0, 1], None)
 
 
 def test_a_policy_may_guess_otherwise_when_the_job_is_resumed(tmp_path):

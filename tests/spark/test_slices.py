@@ -1,15 +1,21 @@
-"""What is in a slice does not depend on the order in which Spark reads partitions."""
+"""What is in a slice does not depend on how Spark reads: in which order, and in how many tasks."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
+import millstream as ms
 from millstream.engine.blobs import packed, unpacked
 from millstream.plan.targets import Memory
 from millstream.spark.hop import Hop, Run
 from millstream.spark.memory import Rows
+from millstream.spark.packing import keep_packing, packing_of
+from millstream.spark.physical import physical
 from millstream.spark.slices import number_of
 from millstream.spark.tables import SPLIT
 from millstream.spark.tasks import PortSpec, ToSink, Write
@@ -83,3 +89,104 @@ def test_rows_of_several_sources_are_in_slices_of_their_own():
     assert sorted(Rows.unpacked(e.payload).slice for e in made) == sorted(
         [number_of("a/b/000001"), number_of("other/000001")]
     )
+
+
+def lines_in(folder: Path, name: str = "numbers") -> ms.Stream:
+    for n in range(8):
+        (folder / f"{n}.json").write_text(json.dumps({"n": n}))
+    return ms.read_files(folder, "json", schema="n int", name=name)
+
+
+def lines_in_two_folders(folder: Path) -> ms.Stream:
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+    return lines_in(folder / "b", "b").union(lines_in(folder / "a", "a"))
+
+
+def tables_in(folder: Path) -> ms.Stream:
+    """Which Python reads, where Spark has only named them."""
+    for n in range(8):
+        pl.DataFrame({"n": [n]}, {"n": pl.Int32}).write_parquet(folder / f"{n}.parquet")
+    return ms.read_files(folder, "parquet", schema="n int", name="numbers")
+
+
+def rows_of_the_program(folder: Path) -> ms.Stream:
+    """Which the checkpoint has a copy of, in a file that is large enough to be cut."""
+    return ms.from_rows([(n,) for n in range(2000)], schema="n int", name="numbers")
+
+
+def slices_of(stream: ms.Stream, folder: Path, spark) -> dict[str, list[int]]:
+    """What each slice of the first batch has, when the batch is done; it is never committed."""
+    told = folder / "slices"
+    for old in told.glob("*"):
+        old.unlink()
+    told.mkdir(exist_ok=True)
+
+    def save(rows, batch, slice):
+        (told / f"{batch}-{slice}").write_text(json.dumps(sorted(row["n"] for row in rows)))
+
+    program = stream.write_each(save, name="saved")
+    program.run("job", checkpoint=folder / "checkpoint", spark=spark).process_all().stop()
+    (folder / "checkpoint" / "job" / "spark" / "commits" / "0").unlink()
+    return {file.name: json.loads(file.read_text()) for file in told.glob("0-*")}
+
+
+@pytest.fixture
+def settings(spark):
+    """Sets what Spark goes by when it cuts files into tasks, until the test ends."""
+    changed = []
+
+    def set_to(**given):
+        for name, value in given.items():
+            changed.append(f"spark.sql.{name.replace('_', '.')}")
+            spark.conf.set(changed[-1], value)
+
+    yield set_to
+    for name in changed:
+        spark.conf.unset(name)
+
+
+@pytest.mark.parametrize("source", [lines_in, lines_in_two_folders, tables_in, rows_of_the_program])
+def test_a_batch_that_is_done_again_on_other_cores_has_the_same_slices(
+    source, tmp_path, spark, settings
+):
+    (tmp_path / "in").mkdir()
+    stream = source(tmp_path / "in")
+    first = slices_of(stream, tmp_path, spark)
+    assert {0, 7} < {n for rows in first.values() for n in rows}
+    # As it would be on seven cores, and for who wants small tasks.
+    settings(leafNodeDefaultParallelism=7, files_openCostInBytes=1, files_maxPartitionNum=100)
+    assert slices_of(stream, tmp_path / "in", spark) != first  # a job that begins now
+    with pytest.raises(ms.MillstreamError, match="MS206: .* packs files into other tasks") as error:
+        slices_of(stream, tmp_path, spark)
+    settings(files_minPartitionNum=1)  # so that it is as it was when the test ends
+    exec(error.value.fix.removeprefix("before run(): "), {"spark": spark})
+    assert slices_of(stream, tmp_path, spark) == first
+
+
+def test_a_session_of_our_own_packs_files_as_a_job_began_with(spark, settings):
+    began = packing_of(spark)
+    settings(leafNodeDefaultParallelism=7, files_minPartitionNum=7, files_maxPartitionNum=100)
+    keep_packing(spark, began, ours=True)
+    assert packing_of(spark) == began
+
+
+def test_a_job_leaves_the_settings_of_the_session_alone(tmp_path, spark):
+    before = spark.conf.getAll
+    (tmp_path / "in").mkdir()
+    slices_of(lines_in(tmp_path / "in"), tmp_path, spark)
+    assert spark.conf.getAll == before
+
+
+def test_sources_whose_tasks_are_not_known_come_last_and_sinks_do_not_change_the_order():
+    # The number of a task goes on from source to source.
+    streams = [
+        ms.read_kafka("scores", name="a"),
+        ms.read_files("/in", "text", name="d"),
+        ms.read_files("/in", "text", name="b"),
+        ms.read_kafka("others", name="c"),
+    ]
+    sinks = [stream.collect(f"all of {i}") for i, stream in enumerate(streams)]
+    for given in (sinks, sinks[::-1]):
+        plan = physical(ms.pipeline(*given).sinks)
+        assert [source.name for source in plan.sources] == ["b", "d", "a", "c"]

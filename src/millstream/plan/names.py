@@ -46,11 +46,11 @@ def automatic_name(kind: str, *inputs: Node) -> str:
 
 def with_distinct_names(*outputs: Node) -> tuple[Node, ...]:
     """The same graph with the automatic names made unique; shared steps stay shared."""
-    taken = {node.name for node in walk(*outputs) if not _automatic(node)}
+    taken = {node.name for node in walk(*outputs) if not is_automatic(node)}
     new: dict[int, Node] = {}
     for node in walk(*outputs):
         name = node.name
-        if _automatic(node):
+        if is_automatic(node):
             name = name if name not in taken else _free(kind_of(node), taken)
             taken.add(name)
         new[id(node)] = _rebuilt(node, name, tuple(new[id(each)] for each in node.inputs))
@@ -61,7 +61,7 @@ def check_names(*outputs: Node) -> None:
     """MS108: no two steps of one graph have the same name, given by the user."""
     seen: dict[str, Node] = {}
     for node in walk(*outputs):
-        other = node if _automatic(node) else seen.setdefault(node.name, node)
+        other = node if is_automatic(node) else seen.setdefault(node.name, node)
         if other is not node:
             raise name_used_twice(node.name, kind_of(other), kind_of(node))
 
@@ -94,7 +94,8 @@ def checked_job_name(name: Any) -> str:
     return text
 
 
-def _automatic(node: Node) -> bool:
+def is_automatic(node: Node) -> bool:
+    """Whether nobody has named the step: its number may be another one in another program."""
     return re.fullmatch(rf"{kind_of(node)}-\d+", node.name) is not None
 
 

@@ -14,11 +14,10 @@ from pyarrow import fs
 
 from millstream.engine.blobs import VERSION
 from millstream.model.errors import RunError
-from millstream.plan.details import aligned, details
-from millstream.plan.names import kind_of
-from millstream.plan.nodes import Grouping, Source, SplitSource
 from millstream.spark.folders import Folder
+from millstream.spark.packing import Packing
 from millstream.spark.physical import Physical
+from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
 
 _PLAN = "plan.json"
 
@@ -27,12 +26,14 @@ _PLAN = "plan.json"
 class Checkpoint:
     """Where a job keeps its state. ``run`` is the id of its life, ``labels`` name its shards.
 
-    A folder that nobody named is ``fleeting``: it goes when the job has ended.
+    ``packing`` is how it reads files, where that must stay the same. A folder that nobody named is
+    ``fleeting``: it goes when the job has ended.
     """
 
     folder: str
     run: str
     labels: list[int]
+    packing: Packing | None
     fleeting: bool
 
     def forget(self) -> None:
@@ -41,11 +42,14 @@ class Checkpoint:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def opened(name: str, given: str | None, plan: Physical, labels: list[int]) -> Checkpoint:
+def opened(
+    name: str, given: str | None, plan: Physical, labels: list[int], packing: Packing | None
+) -> Checkpoint:
     """The job's checkpoint: the one that it has, if the plan can go on with it, or a new one."""
     if given is None:
         folder = tempfile.mkdtemp(prefix="millstream-")
-        return Checkpoint(folder, uuid.uuid4().hex, labels, fleeting=True)
+        return Checkpoint(folder, uuid.uuid4().hex, labels, None, fleeting=True)
+    check_told_apart(plan)
     path = f"{given.rstrip('/')}/{name}"
     place = Folder.of(name, path)
     with place.errors():
@@ -55,6 +59,7 @@ def opened(name: str, given: str | None, plan: Physical, labels: list[int]) -> C
                 "version": VERSION,
                 "run": uuid.uuid4().hex,
                 "labels": labels,
+                "packing": packing,
                 "plan": stateful_plan(plan),
             }
             # Under another name first: whoever is killed while writing leaves no half of a plan.
@@ -64,34 +69,8 @@ def opened(name: str, given: str | None, plan: Physical, labels: list[int]) -> C
         else:
             told = json.loads(place.read(_PLAN))
             _check(name, path, told, stateful_plan(plan))
-    return Checkpoint(path, told["run"], told["labels"], fleeting=False)
-
-
-def stateful_plan(plan: Physical) -> list[str]:
-    """What the state depends on, in lines: the sources, and the groupings with their answers."""
-    lines = [_source(source) for source in plan.sources]
-    for grouping in plan.levels:
-        lines.append(f"aggregate {grouping.name!r}")
-        lines += [f"    {line}" for line in aligned(details(grouping))]
-        lines.append(f"    types  {', '.join(_types(grouping))}")
-        lines.append(f"    from   {', '.join(sorted(plan.idles(grouping)))}")
-    if plan.needs_clock:  # Spark keeps time in all of a query's state, or in none
-        lines.append("by the clock: triggers, or splits that are idle")
-    return lines
-
-
-def _source(source: Source) -> str:
-    """The source as the state knows it: it has a watermark for each split, and of an end."""
-    split = source.split if isinstance(source, SplitSource) else None
-    by = "" if split is None else f", split by {split}"
-    return f"{kind_of(source)} {source.name!r}{by}{', which ends' if source.bounded else ''}"
-
-
-def _types(grouping: Grouping) -> list[str]:
-    return [str(grouping.schema.resolve(name)) for name, _ in grouping.keys] + [
-        f"{name} {inputs.of.type if inputs.of else 'row'}"
-        for name, _, inputs in grouping.aggregates
-    ]
+    # A checkpoint of before there was a packing goes on as it did, by what the session says.
+    return Checkpoint(path, told["run"], told["labels"], told.get("packing"), fleeting=False)
 
 
 def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
@@ -105,10 +84,18 @@ def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
     if before == now:
         return
     change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))
+    fix = (
+        "run the program that the state is of (other sinks and other steps without state are "
+        "welcome), or give the job another name or checkpoint to begin anew"
+    )
+    if any(line[1:].startswith(OF) for line in change if line[0] in "+-"):
+        fix = (
+            "leave the order of the sinks, and the steps before those without a name, as they "
+            f"were: nothing else tells them apart. Or begin anew, with names: {NAMES}"
+        )
     raise RunError(
         "MS207",
         f"the state in {path!r} is of another program than job {name!r}:\n"
         + "\n".join(f"    {line}" for line in change),
-        fix="run the program that the state is of (other sinks and other steps without state are "
-        "welcome), or give the job another name or checkpoint to begin anew",
+        fix=fix,
     )

@@ -128,8 +128,10 @@ class _Lowering:
         only = plan.sources[0] if len(plan.sources) == 1 and plan.stages == 1 else None
         if only is not None:
             return Lowered(*self._segment(self._source(only), 0, only, last=True))
-        parts = [self._closed(self._source(source), 0, source) for source in plan.sources]
-        frame = reduce(DataFrame.union, parts)
+        # Types are found in the order of the plan, where the first part of a union says them.
+        found = dict.fromkeys(i.source for i in plan.instances if i.source is not None)
+        parts = {source: self._closed(self._source(source), 0, source) for source in found}
+        frame = reduce(DataFrame.union, [parts[source] for source in plan.sources])
         for stage in range(1, plan.stages):
             last = stage == plan.stages - 1
             apart = last and self.apart

@@ -30,6 +30,7 @@ from millstream.plan.nodes import (
     Grouping,
     KafkaSource,
     Node,
+    RateSource,
     Select,
     SideOutput,
     Sink,
@@ -39,6 +40,7 @@ from millstream.plan.nodes import (
     walk,
 )
 from millstream.plan.schema import quoted
+from millstream.plan.targets import Each, Kafka
 
 Role = Literal["raw", "run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
 
@@ -69,13 +71,17 @@ class Instance:
         return self.phase % 2 == 0
 
     @property
-    def mark(self) -> str:
-        """The name of the watermarks that its rows go with."""
+    def origins(self) -> tuple[Node, ...]:
+        """What the watermarks that its rows go with are of: a grouping, or a source and a step."""
         if self.origin is not None:
-            return self.origin.name
+            return (self.origin,)
         assert self.source is not None
-        policy = f"/{self.keeper.node.name}" if self.keeper else ""
-        return f"{self.source.name}{policy}"
+        return (self.source, self.keeper.node) if self.keeper else (self.source,)
+
+    @property
+    def mark(self) -> str:
+        """The name of those watermarks."""
+        return "/".join(node.name for node in self.origins)
 
 
 @dataclass(frozen=True)
@@ -92,13 +98,33 @@ class Physical:
 
     @property
     def sources(self) -> list[Source]:
-        return [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
+        """The sources, in an order that sinks do not change: Spark knows them by their places.
+
+        Those come last of which nobody knows how many tasks they are read in. The tasks of a stage
+        are counted through, and the slices of other sources go by the numbers of theirs.
+        """
+        found = [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
+        return sorted(found, key=lambda source: (not _in_known_tasks(source), source.name))
 
     @property
     def loaded(self) -> list[FilesSource]:
         """The sources whose files Python reads."""
         nodes = (i.node for i in self.instances if i.role == "raw")
         return [node for node in nodes if isinstance(node, FilesSource)]
+
+    @property
+    def slices_by_tasks(self) -> bool:
+        """Whether the tasks that read files decide on the slices of a sink to which that matters.
+
+        Files are as good in other slices. Rows from Kafka are in those of their partitions.
+        """
+        return any(
+            isinstance(i.node, Sink)
+            and isinstance(i.node.target, Each | Kafka)
+            and i.origin is None
+            and not (isinstance(i.source, KafkaSource) and not i.source.bounded)
+            for i in self.instances
+        )
 
     def groupings(self, stage: int) -> list[Grouping]:
         """The groupings whose state is kept in that stage."""
@@ -258,6 +284,11 @@ def can_load(node: Node) -> bool:
         and "{" not in node.path
         and (":" not in node.path or node.path.startswith("file:"))
     )
+
+
+def _in_known_tasks(source: Source) -> bool:
+    """Whether it is read in as many tasks when a batch is done again (see ``packing.py``)."""
+    return source.bounded or isinstance(source, FilesSource | RateSource)
 
 
 def may_reject(node: Node) -> bool:

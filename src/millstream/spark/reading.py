@@ -21,7 +21,9 @@ from millstream.plan.nodes import (
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
 from millstream.spark.loading import NAMES
+from millstream.spark.packing import TASKS, Packing
 from millstream.spark.row_types import arrow_of, struct_of
+from millstream.spark.tables import fitting
 
 _WRITTEN = "_written"
 
@@ -32,31 +34,34 @@ def reader(
     folder: str | None,
     topics: Mapping[str, Topics],
     loaded: Collection[Source] = (),
+    packing: Packing | None = None,
 ) -> Callable[[Source], DataFrame]:
     """What reads a source: all of it at once, or as a stream.
 
     Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
     given are files, too, in a ``folder`` of the job's own. Of files that are to be ``loaded`` in
-    Python, it reads no more than the names.
+    Python, it reads no more than the names. ``packing`` says in how many tasks ticks are made.
     """
+
+    def as_stream(source: Source, frame: DataFrame) -> DataFrame:
+        return spark.readStream.schema(frame.schema).parquet(_copied(source, frame, folder))
 
     def read(source: Source) -> DataFrame:
         match source:
             case FilesSource(bounded=True) if streaming:
-                return _as_stream(spark, source, _files(spark, source, False), folder)
+                return as_stream(source, _files(spark, source, False))
             case FilesSource():
                 return _files(spark, source, streaming, source in loaded)
             case FrameSource():
                 frame: DataFrame = source.frame
                 if streaming and not frame.isStreaming:
-                    return _as_stream(spark, source, frame, folder)
+                    return as_stream(source, frame)
                 return frame
             case RowsSource():
                 frame = _rows(spark, source)
-                return _as_stream(spark, source, frame, folder) if streaming else frame
+                return as_stream(source, frame) if streaming else frame
             case KafkaSource(bounded=True) if streaming:
-                frame = records(spark, topics[source.name], False)
-                return _as_stream(spark, source, frame, folder)
+                return as_stream(source, records(spark, topics[source.name], False))
             case KafkaSource():
                 return records(spark, topics[source.name], streaming)
             case SocketSource():
@@ -64,6 +69,7 @@ def reader(
                 return lines.option("host", source.host).option("port", source.port).load()
             case RateSource():
                 ticks = spark.readStream.format("rate")
+                ticks = ticks.option("numPartitions", packing[TASKS]) if packing else ticks
                 return ticks.option("rowsPerSecond", source.rows_per_second).load()
         raise AssertionError(source)
 
@@ -87,7 +93,8 @@ def _files(
 
 def _rows(spark: SparkSession, source: RowsSource) -> DataFrame:
     schema = struct_of(str(source.schema))
-    table = pa.Table.from_pylist(list(source.rows), arrow_of(schema))
+    with fitting("a row", source.schema, source.name):
+        table = pa.Table.from_pylist(list(source.rows), arrow_of(schema))
     return spark.createDataFrame(table, schema)
 
 
@@ -101,9 +108,8 @@ def folder_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _as_stream(
-    spark: SparkSession, source: Source, frame: DataFrame, folder: str | None
-) -> DataFrame:
+def _copied(source: Source, frame: DataFrame, folder: str | None) -> str:
+    """Where the rows of a source that ends are kept as files."""
     path = f"{folder}/{folder_name(source.name)}"
     place = Folder.of(source.name, path)
     with place.errors():
@@ -112,4 +118,4 @@ def _as_stream(
         if _WRITTEN not in place.names():
             frame.coalesce(1).write.mode("overwrite").parquet(path)
             place.create(_WRITTEN).close()
-    return spark.readStream.schema(frame.schema).parquet(path)
+    return path

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from millstream.interrupts import interruptible
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
+from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Positions, Topics
 from millstream.spark.ledger import Ledger, Stopped, written
 from millstream.spark.lowering import lower
@@ -64,12 +65,13 @@ class StreamingJob:
     ) -> None:
         self._ledger = ledger
         self._positions = Positions(name, topics.values())
+        self._losses = Losses(topics.values(), checkpoint.folder)
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
         self._remote: Remote | None = None
         if is_remote(spark):
             reads = [each for each in topics.values() if not each.source.bounded]
-            self._remote = Remote(spark, name, ledger.run, plan.sinks, reads)
+            self._remote = Remote(spark, ledger.run, plan.sinks, reads, checkpoint.folder)
         self._hearing = threading.Lock()
         self._done: int | None = None
         self._over = False
@@ -176,7 +178,7 @@ class StreamingJob:
         if self._stopping.is_set():
             raise Stopped
         started = time.time()
-        lost = self._positions.lost()
+        lost = self._losses.of(number)
         try:
             rows = written(self._lowered.last, frame, number)
         except Exception:

@@ -1,0 +1,228 @@
+"""What a program may change and still go on with its checkpoint, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import millstream as ms
+from millstream.spark.checkpoint import opened
+from millstream.spark.physical import physical
+
+COLUMNS = "k string, x int, at double"
+
+
+def rows(path="/in", name: str | None = "rows") -> ms.Stream:
+    return ms.read_files(
+        path, "json", schema=COLUMNS, event_time="at", watermark=ms.bounded("5s"), name=name
+    )
+
+
+def counted(stream: ms.Stream) -> ms.Stream:
+    return stream.key_by("k").window(ms.fixed("1m")).aggregate(n=ms.count())
+
+
+def resumed(folder: Path, *parts: ms.Pipeline) -> None:
+    """Opens the checkpoint as ``run`` would."""
+    opened("job", str(folder), physical(ms.pipeline(*parts).sinks), [0, 1], None)
+
+
+def refusal(folder: Path, *parts: ms.Pipeline) -> ms.MillstreamError:
+    with pytest.raises(ms.MillstreamError, match="MS207") as caught:
+        resumed(folder, *parts)
+    return caught.value
+
+
+def big_and_small(big: str = "x > 10", *, named: bool = False) -> tuple[ms.Stream, ms.Stream]:
+    source = rows()
+    halves = counted(source.filter(big)), counted(source.filter("x <= 10"))
+    return (halves[0].named("big n"), halves[1].named("small n")) if named else halves
+
+
+def test_alike_groupings_that_change_their_numbers_are_refused(tmp_path):
+    big, small = big_and_small()
+    resumed(tmp_path, big.collect("big"), small.collect("small"))
+    resumed(tmp_path, big.collect("big"), small.collect("small"), small.write_console())
+    error = refusal(tmp_path, small.write_console(), big.collect("big"), small.collect("small"))
+    told = [line.strip() for line in error.what.splitlines()]
+    assert "-    of     filter: keeps x > 10" in told
+    assert "+    of     filter: keeps x <= 10" in told
+    assert ".named('…')" in error.fix
+
+
+def test_alike_groupings_are_told_apart_by_the_steps_before_them(tmp_path):
+    big, small = big_and_small()
+    resumed(tmp_path, big.collect("big"), small.collect("small"))
+    other, small = big_and_small("x > 11")
+    assert "begin anew, with names" in refusal(tmp_path, other.collect("big"), small.collect()).fix
+
+
+def test_groupings_with_names_may_have_other_sinks_and_other_steps_before_them(tmp_path):
+    big, small = big_and_small(named=True)
+    resumed(tmp_path, big.collect("big"), small.collect("small"))
+    other, small = big_and_small("x > 11", named=True)
+    resumed(tmp_path, small.write_console(), small.collect("small"), other.collect("big"))
+
+
+def test_steps_before_groupings_that_are_not_alike_may_change(tmp_path):
+    def program(condition: str) -> list[ms.Pipeline]:
+        stream = rows().filter(condition)
+        by_minute = counted(stream).collect("by minute")
+        by_hour = stream.key_by("k").window(ms.fixed("1h")).aggregate(n=ms.count())
+        return [by_minute, by_hour.collect("by hour")]
+
+    resumed(tmp_path, *program("x > 10"))
+    resumed(tmp_path, *program("x > 11"))
+
+
+def test_groupings_of_sources_with_names_are_told_apart_by_those(tmp_path):
+    def program(condition: str) -> list[ms.Pipeline]:
+        return [counted(rows(name=n).filter(condition)).collect(f"of {n}") for n in ("a", "b")]
+
+    resumed(tmp_path, *program("x > 10"))
+    resumed(tmp_path, *program("x > 11"))
+
+
+def test_sinks_may_change_where_sources_event_times_and_groupings_have_names(tmp_path):
+    sinks = [
+        counted(rows(name=name).named(f"times of {name}"))
+        .named(f"n of {name}")
+        .collect(f"all of {name}")
+        for name in ("a", "b")
+    ]
+    resumed(tmp_path, *sinks)
+    resumed(tmp_path, *reversed(sinks))
+
+
+def test_a_step_with_a_name_tells_alike_groupings_apart(tmp_path):
+    def program(condition: str) -> list[ms.Pipeline]:
+        source = rows()
+        big = counted(source.filter(condition).named("is big")).collect("big")
+        return [big, counted(source.filter("x <= 10").named("is small")).collect("small")]
+
+    resumed(tmp_path, *program("x > 10"))
+    resumed(tmp_path, *program("x > 11"))
+    big, small = program("x > 10")
+    assert "+    of     filter 'is small'" in refusal(tmp_path, small, big).what
+
+
+def test_groupings_behind_alike_groupings_are_told_apart_as_well(tmp_path):
+    def program() -> list[ms.Pipeline]:
+        return [
+            half.window(ms.fixed("1h")).aggregate(most=ms.max("n")).collect(name)
+            for half, name in zip(big_and_small(), ("big", "small"), strict=True)
+        ]
+
+    resumed(tmp_path, *program())
+    resumed(tmp_path, *program())
+    refusal(tmp_path, *reversed(program()))
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        lambda name: (rows("/in/a", name("a")), rows("/in/b", name("b"))),
+        lambda name: (
+            ms.from_rows([(1,)], "n int", name=name("a")),
+            ms.from_rows([("x",)], "k string", name=name("b")),
+        ),
+    ],
+    ids=["files", "rows"],
+)
+def test_alike_sources_that_change_their_numbers_are_refused(tmp_path, sources):
+    a, b = (each.write_files(f"/out/{i}") for i, each in enumerate(sources(lambda name: None)))
+    resumed(tmp_path / "numbers", a, b)
+    resumed(tmp_path / "numbers", a, b)
+    assert "name='…'" in refusal(tmp_path / "numbers", b, a).fix
+    a, b = (each.write_files(f"/out/{i}") for i, each in enumerate(sources(lambda name: name)))
+    resumed(tmp_path / "names", a, b)
+    resumed(tmp_path / "names", b, a)
+
+
+def test_one_source_without_a_name_may_read_another_folder(tmp_path):
+    resumed(tmp_path, counted(rows("/in/a", None)).collect())
+    resumed(tmp_path, counted(rows("/in/b", None)).collect())
+
+
+def by_functions_of_one_name() -> list[ms.Stream]:
+    source = rows()
+
+    def by(column: str) -> ms.Stream:
+        def key(row) -> str:
+            return str(row[column])
+
+        return source.key_by(key).window(ms.fixed("1m")).aggregate(n=ms.count())
+
+    return [by("k"), by("x")]
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        by_functions_of_one_name,
+        lambda: [ms.from_rows([(n,)], schema="n int") for n in (1, 2)],
+        lambda: [
+            ms.read_files("/in", "text", options={"pathGlobFilter": glob}) for glob in ("a*", "b*")
+        ],
+    ],
+    ids=["functions", "rows", "options"],
+)
+def test_what_a_checkpoint_could_never_tell_apart_is_refused_at_once(tmp_path, alike):
+    one, other = alike()
+    error = refusal(tmp_path, one.collect("one"), other.collect("other"))
+    assert error.what.startswith("a checkpoint cannot tell ")
+    assert list(tmp_path.iterdir()) == []
+    resumed(tmp_path, one.collect("one"))
+
+
+def test_two_steps_that_are_the_same_need_no_names(tmp_path):
+    source = rows()
+    one, other = counted(source).collect("one"), counted(source).collect("other")
+    resumed(tmp_path, one, other)
+    resumed(tmp_path, other, one)
+
+
+def test_groupings_with_names_keep_their_state_when_a_sink_is_added(tmp_path, spark):
+    def put(number: int, *given: tuple[str, int, float]) -> None:
+        lines = [json.dumps(dict(zip(("k", "x", "at"), row, strict=True))) for row in given]
+        file = tmp_path / f".{number}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (1_000_000_000 + number,) * 2)
+        (tmp_path / "in").mkdir(exist_ok=True)
+        file.rename(tmp_path / "in" / f"{number}.json")
+
+    def run(*names: str) -> ms.Job:
+        source = rows(tmp_path / "in")
+        streams = {
+            "big": counted(source.filter("x > 10")).named("big n"),
+            "small": counted(source.filter("x <= 10")).named("small n"),
+        }
+        sinks = [streams[name.partition(" ")[0]].collect(name) for name in names]
+        program = ms.pipeline(*sinks)
+        return program.run("job", checkpoint=tmp_path / "cp", spark=spark).process_all().stop()
+
+    put(0, *[("a", 100, 1.0)] * 7, *[("a", 1, 2.0)] * 2)
+    run("big", "small")
+    put(1, ("a", 100, 500.0), ("a", 1, 500.0))
+    job = run("small too", "small", "big")
+    found = {name: [row["n"] for row in job.rows(name)] for name in ("big", "small", "small too")}
+    assert found == {"big": [7], "small": [2], "small too": [2]}
+
+
+def test_one_topic_does_not_become_several_nor_several_one(tmp_path):
+    def records(*topics: str, **options: str) -> ms.Pipeline:
+        read = ms.read_kafka(
+            topics or None, COLUMNS, event_time="at", watermark=ms.bounded("5s"), **options
+        )
+        return counted(read).collect("counts")
+
+    resumed(tmp_path / "one", records("a"))
+    told = refusal(tmp_path / "one", records("a", "b")).what
+    assert "+kafka 'kafka-1', split by topic and partition" in told
+    resumed(tmp_path / "several", records("a", "b"))
+    resumed(tmp_path / "several", records("a", "b", "c"))
+    resumed(tmp_path / "several", records(pattern="[ab]"))
+    refusal(tmp_path / "several", records("a"))
