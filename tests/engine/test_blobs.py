@@ -58,6 +58,6 @@ def test_clocks_read_back_the_same():
 def test_another_version_is_refused():
     with pytest.raises(ValueError, match="format ff"):
         unpacked(b"\xff" + packed(BATCH)[1:])
-    clocks = Clocks().to_json().replace(f'"version":{VERSION}', '"version":99')
+    clocks = Clocks().to_json().replace(b'"version":%d' % VERSION, b'"version":99')
     with pytest.raises(ValueError, match="format 99"):
         Clocks.from_json(clocks)

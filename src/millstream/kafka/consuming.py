@@ -58,6 +58,7 @@ def consume(
             "a group is told by Kafka what to read, so partitions and other places cannot be named",
             fix="name no group, or move the group first: millstream groups reset",
         )
+    committed = committed or connection.settings.get("isolation.level") == "read_committed"
     consumer = connection.consumer(
         {
             "group.id": group or "millstream-consume",

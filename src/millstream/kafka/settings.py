@@ -13,7 +13,6 @@ DECIDED = frozenset(
         "auto.offset.reset",
         "enable.auto.commit",
         "enable.auto.offset.store",
-        "enable.idempotence",
         "enable.partition.eof",
         "group.id",
         "isolation.level",
