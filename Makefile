@@ -22,7 +22,7 @@ example: setup ## Run an example (NAME=word_count, team_scores, sessions or hash
 
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	$(heading) 'Tests and examples in the documentation (pytest)'
-	@$(python) -m pytest $(ARGS)
+	@$(python) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 lint: setup ## Run the checks that come before the tests
 	$(heading) 'Style (ruff check)'

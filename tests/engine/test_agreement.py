@@ -84,7 +84,7 @@ def assert_agree(what, engine, sizes, **program):
     refinements(),
     settings_of_windows(),
     st.sampled_from(PROGRAMS).flatmap(lambda p: st.tuples(st.just(p[0]), steps(8, values=p[1]))),
-    st.sampled_from(["columnar", "shards", "combining"]),
+    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
     SIZES,
 )
 def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, program, engine, sizes):

@@ -10,7 +10,7 @@ from millstream.engine.tables import Output
 from millstream.reference.elements import Element, Late
 from millstream.testing.on_columns import ColumnarGroups
 
-SHARDS = 3
+SHARDS = 2
 
 
 class DictStore(dict):
@@ -20,7 +20,7 @@ class DictStore(dict):
 
 
 class ShardGroups(ColumnarGroups):
-    """Three shards, each made anew from its store for every step; batches come in two parts."""
+    """Two shards, each made anew from its store for every step; batches come in two parts."""
 
     keeps_late = True
 

@@ -86,7 +86,7 @@ def print_error(error: MillstreamError, ctx: Any) -> None:
 
 
 @contextmanager
-def progress_line(silent: bool) -> Iterator[Callable[[str], None]]:
+def progress_line(silent: bool = False) -> Iterator[Callable[[str], None]]:
     """A function that tells what is being done, on standard error.
 
     In a terminal that is one line, which is gone in the end. Elsewhere it is a line for each thing,
