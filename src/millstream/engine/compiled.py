@@ -101,12 +101,9 @@ class Compiled:
         inputs = {c for a in self.aggregates for c in (a.of, a.by) if c}
         return {*self.owner, "time", "sign", *inputs}
 
-    def prepared(self, batch: pl.DataFrame) -> pl.DataFrame:
-        """A batch in windows, and combined where that is possible; any part of it can be alone."""
-        if not self.by_window:
-            return batch
-        windows = assigned(self.windowing.where, batch)
-        return self.folded(windows) if self.combines else windows
+    def in_windows(self, batch: pl.DataFrame) -> pl.DataFrame:
+        """A batch in its windows, where these are the same for all keys."""
+        return assigned(self.windowing.where, batch) if self.by_window else batch
 
     def combined(self, prepared: pl.DataFrame) -> pl.DataFrame:
         """Prepared batches as one: a row for each key and window again."""
@@ -127,26 +124,27 @@ class Compiled:
         before: Sequence[pl.Expr] = (),
         after: Sequence[pl.Expr] = (),
     ) -> pl.DataFrame:
-        """The table by owner. The order of rows within a group counts, that of groups does not."""
+        """The table by owner; by key, if all rows are of one window and do not say of which.
+
+        The order of rows within a group counts, that of groups does not.
+        """
+        owner = self.owner if "start" in table.columns else list(self.keys)
         # A window's start says its end.
-        by = [*self.keys, "start"] if self.by_window else self.owner
-        rest = [pl.col("end").first()] if self.by_window else []
+        by = [name for name in owner if name != "end"] if self.by_window else owner
+        rest = [pl.col("end").first()] if by != owner else []
         windows = [table]
-        many = self.by_window and self.keys and table.height > _MANY_ROWS
+        many = by != owner and self.keys and table.height > _MANY_ROWS
         if many and table["start"].n_unique() <= _FEW_WINDOWS:
             # Keys alone are grouped faster than keys with windows, if there are many of them.
             windows = table.partition_by("start", maintain_order=True)
             by, rest = list(self.keys), [pl.col("start", "end").first()]
-        made = [
-            window.lazy()
-            .with_columns(before)
-            .group_by(by)
-            .agg(*rest, *aggregated)
-            .select(*self.owner, pl.exclude(self.owner))
-            .with_columns(after)
-            .collect()
-            for window in windows
-        ]
+        made = []
+        for window in windows:
+            rows = window.lazy().with_columns(before)
+            # Without a key and without a window, all rows are one group.
+            groups = rows.group_by(by).agg(*rest, *aggregated) if by else rows.select(*aggregated)
+            ordered = groups.select(*owner, pl.exclude(owner)) if owner else groups
+            made.append(ordered.with_columns(after).collect())
         return pl.concat(made, how="vertical_relaxed")
 
     def moment(self, state: State) -> Moment:

@@ -26,7 +26,7 @@ class Grouping:
 
     A batch has the key columns, ``time`` (microseconds), ``sign`` (1, or -1 for a retraction) and
     the aggregates' input columns; what else it has goes through to the late output. It may also
-    have been ``Compiled.prepared``.
+    have been prepared by a ``Scatter``.
     """
 
     def __init__(

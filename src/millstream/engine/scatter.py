@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import polars as pl
 
 from millstream.engine.blobs import packed
 from millstream.engine.grouping import Grouping
 from millstream.engine.hashing import hashed
-from millstream.engine.shard import BUCKETS, Arrival, cut
+from millstream.engine.shard import BUCKETS, MANY_ROWS, Arrival, cut
 from millstream.engine.tables import concatenated
 
 _MOST_ROWS = 500_000
@@ -17,6 +18,8 @@ _MOST_ROWS = 500_000
 _MANY_WINDOWS = 16
 _FEW_ROWS = 1000
 """Where there are many windows and, as a rule, fewer rows in each, all go out in one table."""
+_SOME_ROWS = 10_000
+"""How many rows tell whether keys repeat."""
 
 
 class Scatter:
@@ -42,9 +45,8 @@ class Scatter:
     def rest(self) -> Iterator[tuple[int, Arrival]]:
         """What is left."""
         self._prepare()
-        prepared, self._prepared = self._prepared, []
-        for table in prepared:
-            yield from self._cut(table)
+        while self._prepared:
+            yield from self._cut(self._prepared.pop(0))
 
     def _prepare(self) -> bool:
         """Prepares what was given; whether that made much fewer rows of it."""
@@ -52,42 +54,64 @@ class Scatter:
         table = concatenated(*given)
         if table is None:
             return False
-        made = self._compiled.prepared(table)
-        fewer = self._compiled.combines and made.height < table.height // 2
+        made = self._compiled.in_windows(table)
+        if not self._compiled.combines or self._hardly_repeats(made):
+            self._prepared.append(made)
+            return False
+        made = self._compiled.folded(made)
+        fewer = made.height < table.height // 2
         if fewer and self._prepared:
             made = self._compiled.combined(pl.concat([*self._prepared, made]))
             self._prepared = []
         self._prepared.append(made)
         return fewer
 
+    def _hardly_repeats(self, table: pl.DataFrame) -> bool:
+        """Whether there are about as many keys as rows, as far as some of the rows tell.
+
+        Many keys are folded in less time and room after they have been cut apart, few before.
+        """
+        if table.height < MANY_ROWS or not self._keys:
+            return False
+        some = table.gather_every(table.height // _SOME_ROWS)
+        return some.group_by(*self._keys, "start").len().height > 0.9 * some.height
+
     def _cut(self, table: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
         numbers = hashed(table, self._keys)
         table = table.with_columns(shard=numbers % self._shards)
+        by = ["shard"]
         if not self._compiled.by_window:
             bucket = (numbers // self._shards % BUCKETS).cast(pl.UInt8)
             table = table.with_columns(bucket=bucket)
-        for (shard,), part in table.partition_by("shard", include_key=False, as_dict=True).items():
-            for arrival in self._arrivals(part):
+        elif not self._in_small_windows(table):
+            by = ["shard", "start", "end"]
+        parts = table.partition_by(by, include_key=False, as_dict=True)
+        del table, numbers  # they have as many rows as all parts
+        for shard, *window in list(parts):
+            part = parts.pop((shard, *window))
+            for arrival in self._arrivals(part, window):
                 yield shard, arrival
 
-    def _arrivals(self, table: pl.DataFrame) -> Iterator[Arrival]:
+    def _arrivals(self, rows: pl.DataFrame, window: list[Any]) -> Iterator[Arrival]:
         """What one shard is to get."""
-        if not self._compiled.by_window or _in_small_windows(table):
-            yield Arrival(packed(table), table.height)
-            return
-        for (start, end), part in table.partition_by("start", "end", as_dict=True).items():
-            rows = part.drop("start", "end")
-            if start is None:
-                yield Arrival(packed(part), part.height)
-            elif self._compiled.appends:
-                yield from cut(rows, self._keys, (start, end))
-            else:
-                yield Arrival(packed(rows), rows.height, (start, end))
+        if None in window:  # they are in none
+            rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in ("start", "end"))
+            window = []
+        if window and self._compiled.appends:
+            yield from cut(rows, self._keys, (window[0], window[1]), self._folded)
+        else:
+            rows = self._folded(rows)
+            yield Arrival(packed(rows), rows.height, (window[0], window[1]) if window else None)
 
+    def _folded(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows, combined if they can be and are not yet."""
+        if not self._compiled.combines or "new" in rows.columns:
+            return rows
+        return self._compiled.folded(rows)
 
-def _in_small_windows(table: pl.DataFrame) -> bool:
-    windows = table["start"].n_unique()
-    return windows > _MANY_WINDOWS and table.height < windows * _FEW_ROWS
+    def _in_small_windows(self, table: pl.DataFrame) -> bool:
+        windows = table["start"].n_unique()
+        return windows > _MANY_WINDOWS and table.height < windows * _FEW_ROWS * self._shards
 
 
 def _height(tables: list[pl.DataFrame]) -> int:

@@ -10,7 +10,7 @@ not even read: what came is put beside the rest as it is, and merged when the wi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -258,15 +258,9 @@ class Shard:
             if len(parts) - first < most:
                 return
             names = [f"{lane}+{i}" for i in range(first, len(parts))]
-            tables = _joined([self._part(name, bucket, each) for each in names])
-            table = concatenated(*tables)
-            assert table is not None
-            # A program may have been changed to combine or not, while batches of both kinds wait.
-            if self._compiled.combines and all("new" in each.columns for each in tables):
-                table = self._compiled.combined(table)
+            table = self._merged([self._part(name, bucket, each) for each in names])
             for each in names:
                 self._store.remove(f"{name}{each}")
-            table = table.drop("start", "end")
             if not lane and table.height >= MANY_ROWS:
                 del parts[first:]
                 for piece in cut(table, self._compiled.keys):
@@ -275,6 +269,13 @@ class Shard:
             blob = packed(table)
             self._store.write(f"{name}{lane}+{first}", blob)
             parts[first:] = [(parts[first][0], table.height, len(blob))]
+
+    def _merged(self, pieces: list[Piece]) -> pl.DataFrame:
+        """The rows of pieces of one window, which stays unsaid."""
+        # A program may have been changed to combine or not, while batches of both kinds wait.
+        if self._compiled.combines and all("new" in piece.rows.columns for piece in pieces):
+            return self._compiled.combined(_rows(piece.rows for piece in pieces))
+        return _rows(_joined(pieces)).drop("start", "end")
 
     def _part(self, name: str, bucket: Bucket, part: str) -> Piece:
         """A part, with the watermark at which it came, unless its rows say so: see ``_joined``."""
@@ -464,17 +465,25 @@ class Shard:
 
 
 def cut(
-    table: pl.DataFrame, keys: Sequence[str], window: tuple[int, int] | None = None
+    table: pl.DataFrame,
+    keys: Sequence[str],
+    window: tuple[int, int] | None = None,
+    made: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
 ) -> Iterator[Arrival]:
-    """A table on its way to a shard that will let it wait: in lanes, if it is a large one."""
+    """A table on its way to a shard that will let it wait: in lanes, if it is a large one.
+
+    What is ``made`` of all rows of a key, is made lane by lane, which takes less room.
+    """
     if table.height < MANY_ROWS:
+        table = made(table)
         yield Arrival(packed(table), table.height, window)
         return
     parts = table.with_columns(lane=_lanes(table, keys)).partition_by(
         "lane", include_key=False, as_dict=True, maintain_order=True
     )
     for (lane,), part in parts.items():
-        yield Arrival(packed(part), part.height, window, lane)
+        rows = made(part)
+        yield Arrival(packed(rows), rows.height, window, lane)
 
 
 def _lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
@@ -501,9 +510,7 @@ def _joined(pieces: list[Piece]) -> list[pl.DataFrame]:
 def _told(pieces: list[Piece]) -> pl.DataFrame:
     """The rows of pieces, with what is known of each piece as columns."""
     if len(pieces) <= _FEW_PIECES:  # they may be large, and one value takes no room
-        rows = concatenated(*map(_alone, pieces))
-        assert rows is not None
-        return rows
+        return _rows(map(_alone, pieces))
     rows = pl.concat([piece.rows for piece in pieces], how="diagonal_relaxed")
     if all(piece.window is None for piece in pieces):
         return rows
@@ -516,6 +523,12 @@ def _told(pieces: list[Piece]) -> pl.DataFrame:
     if "arrived" in rows.columns:  # a part that was made of several tells it of each row
         known = known.with_columns(pl.coalesce(rows["arrived"], "arrived"))
     return rows.with_columns(known.get_columns())
+
+
+def _rows(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    rows = concatenated(*tables)
+    assert rows is not None
+    return rows
 
 
 def _alone(piece: Piece) -> pl.DataFrame:
