@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
-from millstream.engine import scatter, shard
+from millstream.engine import pieces, scatter, shard
 from millstream.model.errors import RunError
 from millstream.testing import Elements, Watermark, engines, replay, test_stream
 from scripts import (
@@ -66,7 +66,7 @@ def assert_agree(what, engine, sizes, **program):
     expected = outcome(what, **program)
     with ExitStack() as patched:
         for name, size in sizes.items():
-            module = scatter if name == "_MANY_WINDOWS" else shard
+            (module,) = (m for m in (scatter, shard, pieces) if hasattr(m, name))
             patched.enter_context(patch.object(module, name, size))
         found = outcome(what, engine=engine, **program)
     if engine == "combining" and isinstance(found[1], Counter):

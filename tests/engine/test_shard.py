@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from unittest.mock import patch
 
 import polars as pl
+import pytest
 
 import millstream as ms
+from millstream.engine import pieces
 from millstream.engine import shard as shard_module
 from millstream.engine.blobs import unpacked
+from millstream.engine.pieces import LANES
 from millstream.engine.scatter import Scatter
-from millstream.engine.shard import LANES, Shard, sharded
+from millstream.engine.shard import Shard, sharded
 from millstream.engine.tables import Aggregated
 from millstream.model.windowing import Windowing
 from shards import DictStore
@@ -47,7 +51,7 @@ def test_a_batch_that_waits_for_its_window_reads_nothing_but_the_clocks():
 
 def test_many_keys_are_kept_and_let_out_in_lanes():
     store = DictStore()
-    with patch.multiple(shard_module, MANY_ROWS=100, MOST_PARTS=4):
+    with patch.object(pieces, "MANY_ROWS", 100), patch.object(shard_module, "MOST_PARTS", 4):
         for _ in range(9):
             stepped(store, batch(range(1000), 1), 0)
             stepped(store, batch(range(0, 1000, 50), 2), 0)
@@ -81,3 +85,33 @@ def test_late_rows_are_counted_where_they_are_not_wanted():
     stepped(store, batch([1], 5), 20)
     output = stepped(store, batch([1, 1, 2], 5), 20)
     assert sum(table["new"].sum() for table in output.late) == 3
+
+
+def scattered(table, shards=2):
+    scatter = Scatter(GROUPING, ["key"], shards)
+    return [(n, a, unpacked(a.blob)) for n, a in [*scatter.take(table), *scatter.rest()]]
+
+
+@pytest.mark.parametrize("repeated", [1, 5])
+def test_keys_are_combined_whether_they_are_cut_apart_before_or_after_that(repeated):
+    keys = [key for key in range(1000) for _ in range(repeated)]
+    table = pl.concat([batch(keys, 1), batch(keys, 11)])
+    with patch.object(pieces, "MANY_ROWS", 100):
+        made = scattered(table)
+    found = Counter({(a.window[0], k): n for _, a, t in made for k, n in t["key", "new"].rows()})
+    assert found == {(start, key): repeated for start in (0, 10_000_000) for key in range(1000)}
+    assert all(rows.columns[0] == "key" and "start" not in rows.columns for _, _, rows in made)
+    assert all(arrival.rows == rows.height < 100 for _, arrival, rows in made)
+
+
+def test_parts_without_a_key_become_one():
+    grouping = sharded(Windowing(ms.fixed(10)), [], [Aggregated("n", ms.count())], keeps_late=False)
+    store = DictStore()
+    with patch.object(shard_module, "MOST_PARTS", 4):
+        for _ in range(9):
+            scatter = Scatter(grouping, [], 1)
+            arrivals = [a for _, a in [*scatter.take(batch([1, 2], 1)), *scatter.rest()]]
+            Shard(grouping, store).step(arrivals, 0, 0)
+    assert len(store) - 1 < 9
+    output = Shard(grouping, store).step([], 10_000_000, 0)
+    assert [n for table in output.panes for n in table["n"]] == [18]

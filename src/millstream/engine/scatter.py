@@ -10,7 +10,8 @@ import polars as pl
 from millstream.engine.blobs import packed
 from millstream.engine.grouping import Grouping
 from millstream.engine.hashing import hashed
-from millstream.engine.shard import BUCKETS, MANY_ROWS, Arrival, cut
+from millstream.engine.pieces import Arrival, cut, is_large
+from millstream.engine.shard import BUCKETS
 from millstream.engine.tables import concatenated
 
 _MOST_ROWS = 500_000
@@ -71,9 +72,9 @@ class Scatter:
 
         Many keys are folded in less time and room after they have been cut apart, few before.
         """
-        if table.height < MANY_ROWS or not self._keys:
+        if not (self._keys and is_large(table.height)):
             return False
-        some = table.gather_every(table.height // _SOME_ROWS)
+        some = table.gather_every(max(1, table.height // _SOME_ROWS))
         return some.group_by(*self._keys, "start").len().height > 0.9 * some.height
 
     def _cut(self, table: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
@@ -95,7 +96,9 @@ class Scatter:
     def _arrivals(self, rows: pl.DataFrame, window: list[Any]) -> Iterator[Arrival]:
         """What one shard is to get."""
         if None in window:  # they are in none
-            rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in ("start", "end"))
+            rows = rows.with_columns(
+                pl.lit(None, pl.Int64).alias(name) for name in ("start", "end")
+            )
             window = []
         if window and self._compiled.appends:
             yield from cut(rows, self._keys, (window[0], window[1]), self._folded)

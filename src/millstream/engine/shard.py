@@ -10,7 +10,7 @@ not even read: what came is put beside the rest as it is, and merged when the wi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +19,18 @@ import polars as pl
 
 from millstream.engine.blobs import VERSION, packed, unpacked
 from millstream.engine.grouping import Grouping
-from millstream.engine.hashing import hashed
+from millstream.engine.pieces import (
+    LANES,
+    Arrival,
+    Piece,
+    cut,
+    is_large,
+    joined,
+    lanes,
+    let_out_late,
+    opened,
+    rows_of,
+)
 from millstream.engine.tables import Aggregated, Output, State, concatenated
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.windowing import Windowing
@@ -28,12 +39,7 @@ BUCKETS = 16
 """How many parts the keys of a shard are in, where buckets are parts of the keys."""
 MOST_PARTS = 16
 """How many parts of about one size may stand beside a bucket's tables before they become one."""
-LANES = 16
-MANY_ROWS = 100_000
-"""A part with as many rows is cut into lanes, each with some of the keys. So what is merged or let
-out at a time stays small, and so do the blobs, however many keys are live."""
 _TABLES = ("panes", "elements", "emitted")
-_FEW_PIECES = 8
 
 
 class Store(Protocol):
@@ -44,32 +50,6 @@ class Store(Protocol):
     def write(self, name: str, blob: bytes) -> None: ...
 
     def remove(self, name: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A packed table of a prepared batch; of one window, if ``window`` says of which.
-
-    If it is one of many, it has the keys of one ``lane`` only. Where windows are the same for all
-    keys, a table of many of them says of each row in which it is, if it is in any.
-    """
-
-    blob: bytes
-    rows: int
-    window: tuple[int, int] | None = None
-    lane: int | None = None
-
-
-@dataclass(slots=True)
-class Piece:
-    """Rows of a bucket; if they are all of one ``window``, they do not say so themselves.
-
-    ``arrived`` is the watermark at which they came, if they have waited since.
-    """
-
-    rows: pl.DataFrame
-    window: tuple[int, int] | None = None
-    arrived: int | None = None
 
 
 @dataclass(slots=True)
@@ -203,11 +183,11 @@ class Shard:
             if arrival.window is None:
                 rows = unpacked(arrival.blob)
                 if self._compiled.by_window:
-                    rows = _let_out_late(rows, expired, output)
+                    rows = let_out_late(rows, expired, output)
                 for name, piece in self._pieces(rows):
                     arrived[name].append(piece)
             elif arrival.window[1] <= expired:
-                (rows,) = _joined([_piece(arrival)])
+                (rows,) = joined([opened(arrival)])
                 output.late.append(rows.with_columns(late=pl.lit("expired")))
             else:
                 arrived[":".join(map(str, arrival.window))].append(arrival)
@@ -232,7 +212,7 @@ class Shard:
 
     def _add_part(self, name: str, bucket: Bucket, arrival: Arrival, blob: bytes) -> None:
         """Puts a part into its lane, or parts into all lanes if it is a large one."""
-        if arrival.lane is None and arrival.rows >= MANY_ROWS:
+        if arrival.lane is None and is_large(arrival.rows):
             for each in cut(unpacked(blob), self._compiled.keys):
                 self._add_part(name, bucket, each, each.blob)
             return
@@ -261,7 +241,7 @@ class Shard:
             table = self._merged([self._part(name, bucket, each) for each in names])
             for each in names:
                 self._store.remove(f"{name}{each}")
-            if not lane and table.height >= MANY_ROWS:
+            if not lane and is_large(table.height):
                 del parts[first:]
                 for piece in cut(table, self._compiled.keys):
                     self._add_part(name, bucket, piece, piece.blob)
@@ -274,11 +254,11 @@ class Shard:
         """The rows of pieces of one window, which stays unsaid."""
         # A program may have been changed to combine or not, while batches of both kinds wait.
         if self._compiled.combines and all("new" in piece.rows.columns for piece in pieces):
-            return self._compiled.combined(_rows(piece.rows for piece in pieces))
-        return _rows(_joined(pieces)).drop("start", "end")
+            return self._compiled.combined(rows_of(piece.rows for piece in pieces))
+        return rows_of(joined(pieces)).drop("start", "end")
 
     def _part(self, name: str, bucket: Bucket, part: str) -> Piece:
-        """A part, with the watermark at which it came, unless its rows say so: see ``_joined``."""
+        """A part, with the watermark at which it came, unless its rows say so: see ``joined``."""
         start, _, end = name.partition(":")
         lane, _, number = part.partition("+")
         arrived, _, _ = bucket.parts[lane][int(number)]
@@ -312,27 +292,27 @@ class Shard:
         pieces: list[Piece] = []
         for name in names:
             bucket = self.clocks.buckets.pop(name, Bucket())
-            mine = [_piece(each) for each in arrived.get(name, [])]
+            mine = [opened(each) for each in arrived.get(name, [])]
             mine += [self._part(name, bucket, part) for part in bucket.part_names("")]
             if bucket.parts.keys() - {""}:
-                yield from self._panes_of_lanes(name, bucket, mine)
+                yield from self._panes_oflanes(name, bucket, mine)
             else:
                 pieces += mine
             for part in bucket.part_names():
                 self._store.remove(f"{name}{part}")
         if pieces:
-            yield self.grouping.final_panes(_joined(pieces))
+            yield self.grouping.final_panes(joined(pieces))
 
-    def _panes_of_lanes(
+    def _panes_oflanes(
         self, name: str, bucket: Bucket, pieces: list[Piece]
     ) -> Iterator[pl.DataFrame]:
         """The panes of a window whose parts are in lanes, or in these pieces."""
-        tables = _joined(pieces)
-        numbers = [_lanes(table, self._compiled.keys) for table in tables]
+        tables = joined(pieces)
+        numbers = [lanes(table, self._compiled.keys) for table in tables]
         for lane in range(LANES):
             some = [t.filter(n == lane) for t, n in zip(tables, numbers, strict=True)]
             parts = bucket.part_names(f"#{lane}")
-            some += _joined([self._part(name, bucket, part) for part in parts])
+            some += joined([self._part(name, bucket, part) for part in parts])
             if some:
                 yield self.grouping.final_panes(some)
 
@@ -345,7 +325,7 @@ class Shard:
                 a.rows if isinstance(a, Arrival) else a.rows.height for a in arrived.get(name, ())
             )
             mine += self.clocks.buckets.get(name, Bucket()).all_rows
-            if some and rows + mine > MANY_ROWS:
+            if some and is_large(rows + mine):
                 yield some
                 some, rows = [], 0
             some.append(name)
@@ -368,7 +348,7 @@ class Shard:
             bucket = self.clocks.buckets.get(name, Bucket())
             for kind in bucket.tables:
                 tables[kind].append(unpacked(self._blob(f"{name}/{kind}")))
-            pieces += map(_piece, arrived.get(name, []))
+            pieces += map(opened, arrived.get(name, []))
             pieces += [self._part(name, bucket, part) for part in bucket.part_names()]
         state = State(
             panes=concatenated(*tables["panes"]),
@@ -378,7 +358,7 @@ class Shard:
             output_watermark=self.clocks.output_watermark,
             now=self.clocks.now,
         )
-        batch = concatenated(*_joined(pieces))
+        batch = concatenated(*joined(pieces))
         state, made = self.grouping.step(state, batch, watermark, now)
         output.panes += made.panes
         output.late += made.late
@@ -462,93 +442,6 @@ class Shard:
         yield from zip(
             self._names(rows), rows.select(told.keys()).iter_rows(named=True), strict=True
         )
-
-
-def cut(
-    table: pl.DataFrame,
-    keys: Sequence[str],
-    window: tuple[int, int] | None = None,
-    made: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
-) -> Iterator[Arrival]:
-    """A table on its way to a shard that will let it wait: in lanes, if it is a large one.
-
-    What is ``made`` of all rows of a key, is made lane by lane, which takes less room.
-    """
-    if table.height < MANY_ROWS:
-        table = made(table)
-        yield Arrival(packed(table), table.height, window)
-        return
-    parts = table.with_columns(lane=_lanes(table, keys)).partition_by(
-        "lane", include_key=False, as_dict=True, maintain_order=True
-    )
-    for (lane,), part in parts.items():
-        rows = made(part)
-        yield Arrival(packed(rows), rows.height, window, lane)
-
-
-def _lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
-    """The lane of each row, by other digits of the hash than those that say the shard."""
-    return hashed(table, keys) // 2**32 % LANES
-
-
-def _piece(arrival: Arrival | Piece) -> Piece:
-    if isinstance(arrival, Piece):
-        return arrival
-    return Piece(unpacked(arrival.blob), arrival.window)
-
-
-def _joined(pieces: list[Piece]) -> list[pl.DataFrame]:
-    """The rows of all pieces, with their windows: in one table, or those that are combined apart.
-
-    A program may have been changed to combine or not, while batches of both kinds wait.
-    """
-    combined = [piece for piece in pieces if "new" in piece.rows.columns]
-    rest = [piece for piece in pieces if "new" not in piece.rows.columns]
-    return [_told(alike) for alike in (combined, rest) if alike]
-
-
-def _told(pieces: list[Piece]) -> pl.DataFrame:
-    """The rows of pieces, with what is known of each piece as columns."""
-    if len(pieces) <= _FEW_PIECES:  # they may be large, and one value takes no room
-        return _rows(map(_alone, pieces))
-    rows = pl.concat([piece.rows for piece in pieces], how="diagonal_relaxed")
-    if all(piece.window is None for piece in pieces):
-        return rows
-    known = pl.DataFrame(
-        [(*(p.window or (None, None)), p.arrived, p.rows.height) for p in pieces],
-        schema=dict.fromkeys(["start", "end", "arrived", "height"], pl.Int64),
-        orient="row",
-    )
-    known = known.select(pl.exclude("height").repeat_by("height").explode())
-    if "arrived" in rows.columns:  # a part that was made of several tells it of each row
-        known = known.with_columns(pl.coalesce(rows["arrived"], "arrived"))
-    return rows.with_columns(known.get_columns())
-
-
-def _rows(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    rows = concatenated(*tables)
-    assert rows is not None
-    return rows
-
-
-def _alone(piece: Piece) -> pl.DataFrame:
-    if piece.window is None:
-        return piece.rows
-    told = dict(zip(("start", "end"), piece.window, strict=True))
-    if piece.arrived is not None and "arrived" not in piece.rows.columns:
-        told["arrived"] = piece.arrived
-    return piece.rows.with_columns(pl.lit(v, pl.Int64).alias(name) for name, v in told.items())
-
-
-def _let_out_late(rows: pl.DataFrame, expired: int, output: Output) -> pl.DataFrame:
-    """Rows of many windows, without those for which there is none any more."""
-    start, end = pl.col("start"), pl.col("end")
-    reason = pl.when(start.is_null()).then(pl.lit("no window"))
-    rows = rows.with_columns(late=reason.when(end <= expired).then(pl.lit("expired")))
-    if rows["late"].null_count() < rows.height:
-        output.late.append(rows.filter(pl.col("late").is_not_null()))
-        rows = rows.filter(pl.col("late").is_null())
-    return rows.drop("late")
 
 
 def _happens(bucket: Bucket, watermark: int, now: int) -> bool:

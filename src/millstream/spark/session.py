@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 
@@ -35,6 +36,7 @@ _CHECKPOINTS = (
 
 _QUICKLY = "-XX:TieredStopAtLevel=1"
 _FRUGALLY = "-XX:+UseSerialGC"
+_COLLECTOR = "-XX:+Use"
 _FEW_CORES = 2
 _JAVA_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
 
@@ -149,7 +151,7 @@ def local_session(
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # The other way to write files, Spark's first choice, starts ten processes for each of them.
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
-        "spark.driver.extraJavaOptions": _java_options(partitions, short),
+        "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -165,6 +167,8 @@ def local_session(
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         # A worker has one core; Polars would start a thread for each of the machine's.
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
+        # So Polars' memory comes from one arena, and what one step gives back serves the next.
+        "spark.executorEnv._RJEM_MALLOC_CONF": os.environ.get("_RJEM_MALLOC_CONF", "narenas:1"),
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -172,14 +176,14 @@ def local_session(
         return builder.getOrCreate()
 
 
-def _java_options(cores: int, short: bool) -> str:
+def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:
     """How the JVM runs.
 
     On few cores a collector with threads of its own takes them from the job, and Java's first
-    choice lets the heap grow to twice what the simplest one does. A program that says which
-    collector it wants has it: Java takes only one.
+    choice lets the heap grow to twice what the simplest one does. A program whose environment says
+    which collector it wants has it: Java takes only one.
     """
-    chosen = any("GC" in os.environ.get(name, "") for name in _JAVA_OPTIONS)
+    chosen = any(_COLLECTOR in env.get(name, "") for name in _JAVA_OPTIONS)
     collector = _FRUGALLY if cores <= _FEW_CORES and not chosen else ""
     return " ".join(filter(None, (LOGGING, _QUICKLY if short else "", collector)))
 

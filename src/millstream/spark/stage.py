@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from millstream.engine.shard import Arrival, Shard, Store
+from millstream.engine.pieces import Arrival
+from millstream.engine.shard import Shard, Store
 from millstream.engine.tables import Output, concatenated
 from millstream.engine.watermarks import Watermarks
 from millstream.model.instants import END_OF_TIME
