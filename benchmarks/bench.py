@@ -21,8 +21,8 @@ from benchmarks.sizes import Sizes
 from benchmarks.spec import Engine, Spec
 
 WINDOW_SECONDS = 10
-FAR_BEHIND = 3
-"""How many times as long as the fastest a contender may take before it takes no more batches."""
+FAR_BEHIND = 1.5
+"""How many times as long as the other one of Spark's stores may take before it takes no more."""
 Seconds = dict[Engine, list[float]]
 
 
@@ -64,27 +64,24 @@ class Bench:
         with self.contenders(engine, label=label, **program) as made:
             yield made[engine]
 
-    def in_turns(self, contenders: Mapping[Engine, Contender], batches: list[Batch]) -> Seconds:
+    def in_turns(
+        self, contenders: Mapping[Engine, Contender], batches: list[Batch], warm_up: int
+    ) -> Seconds:
         """Gives each batch to each contender; what each took, the first with the start.
 
-        One that is far behind after two batches that count decides nothing, and takes no more.
+        The slower of Spark's stores decides nothing. If it is far behind the other, once batches
+        count, it takes no more.
         """
         seconds: Seconds = {engine: [] for engine in contenders}
         engines = list(contenders)
         for number, batch in enumerate(batches):
             at = number % len(engines)
             for engine in engines[at:] + engines[:at]:
-                if self._far_behind(engine, seconds):
+                if _far_behind(engine, {e: all[warm_up:] for e, all in seconds.items()}):
                     self.display.step(f"{contenders[engine].title}: far behind")
                 else:
                     seconds[engine].append(self.fed(contenders[engine], batch))
         return seconds
-
-    def _far_behind(self, engine: Engine, seconds: Seconds) -> bool:
-        counted = {e: all[self.sizes.warm_up :] for e, all in seconds.items()}
-        mine = counted[engine]
-        least = min((median(each) for each in counted.values() if each), default=0.0)
-        return len(mine) >= 2 and min(mine) > FAR_BEHIND * least
 
     def fed(self, contender: Contender, batch: Batch) -> float:
         """Gives a contender a batch; how long it took."""
@@ -99,3 +96,10 @@ class Bench:
         self.display.say(f"{contender.title}: checking the answers")
         contender.stop()
         return check(contender.spec, contender.fed)
+
+
+def _far_behind(engine: Engine, counted: Seconds) -> bool:
+    others = [median(s) for e, s in counted.items() if s and e not in ("millstream", engine)]
+    if engine == "millstream" or not counted[engine] or not others:
+        return False
+    return min(counted[engine]) > FAR_BEHIND * min(others)

@@ -55,7 +55,7 @@ class KafkaThroughput:
             broker(bench) as servers,
             bench.contenders(*ENGINES, label=f"-{keys}", servers=servers) as contenders,
         ):
-            seconds = bench.in_turns(contenders, batches)
+            seconds = bench.in_turns(contenders, batches, sizes.warm_up)
             rows = {engine: bench.checked(each) for engine, each in contenders.items()}
             spent = {engine: phases(each, sizes.warm_up) for engine, each in contenders.items()}
         typical = {engine: median(all[sizes.warm_up :]) for engine, all in seconds.items()}

@@ -36,7 +36,7 @@ def send(batch: Batch, number: int, spec: Spec) -> None:
     place = Place(Connection(spec.servers), topic, f"bench-{topic}", 0)
     # In turn, so that all partitions have come equally far when the batch ends.
     turns = [n % PARTITIONS for n in range(_AT_ONCE)]
-    records = [Records(v, partitions=turns[: len(v)]) for v in _values(batch)]
+    records = [Records(v, hashes=turns[: len(v)]) for v in _values(batch)]
     write_once(place, number, records)
 
 

@@ -55,11 +55,10 @@ class Throughput:
         asked = len(bench.engines) == 2  # for one of Spark's stores, whichever it is
         engines = [e for e in bench.engines if asked or e not in self.without]
         with bench.contenders(*engines, updates=self.updates) as contenders:
-            seconds = bench.in_turns(contenders, batches)
+            seconds = bench.in_turns(contenders, batches, warm_up)
             rows = {engine: bench.checked(each) for engine, each in contenders.items()}
             spent = {engine: phases(each, warm_up) for engine, each in contenders.items()}
-        # One that dropped out, far behind, may have come no further than this.
-        typical = {e: median(all[warm_up:] or all[-2:]) for e, all in seconds.items()}
+        typical = {e: median(all[warm_up:]) for e, all in seconds.items()}
         what = "an update in every batch" if self.updates else "final panes"
         return [
             Result(
@@ -90,7 +89,7 @@ class FirstBatch:
         seconds: Seconds = {engine: [] for engine in engines}
         for _ in range(sizes.rounds):
             with bench.contenders(*engines) as contenders:
-                for engine, took in bench.in_turns(contenders, batches[:1]).items():
+                for engine, took in bench.in_turns(contenders, batches[:1], 0).items():
                     seconds[engine] += took
                 for each in contenders.values():
                     bench.checked(each)
@@ -128,7 +127,7 @@ class NoData:
         seconds: Seconds = {}
         for engine in bench.engines[:2]:
             with bench.contender(engine, idles=True) as each:
-                bench.in_turns({engine: each}, batches)
+                bench.in_turns({engine: each}, batches, sizes.warm_up)
                 if engine == "millstream":
                     bench.display.say(f"{each.title}: batches without data")
                     each.idle(sizes.idles)

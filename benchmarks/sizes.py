@@ -21,7 +21,7 @@ class Sizes:
     """Keys in a batch that comes while many are live."""
     warm_up: int = 2
     """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
-    long_warm_up: int = 6
+    long_warm_up: int = 12
     """The same where batches are short, so that the JVM takes more of them to compile its code."""
     idles: int = 25
     """Batches without data, of which the last ones count."""
