@@ -213,10 +213,13 @@ def test_a_reader_that_has_enough_is_no_error(run, produce, start, new_topic):
     assert process.stderr.read() == b""
 
 
-def test_output_that_cannot_be_written_is_an_error(ten, broker):
-    command = [sys.executable, "-m", "millstream", "consume", ten, "--from", "0", "-e"]
+@pytest.mark.parametrize("command", ["consume {topic} --from 0 -e", "topics list", "groups list"])
+def test_output_that_cannot_be_written_is_an_error(ten, broker, command):
+    words = [*command.format(topic=ten).split(), "-s", broker.servers]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([*command, "-s", broker.servers], stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run(
+            [sys.executable, "-m", "millstream", *words], stdout=full, stderr=subprocess.PIPE
+        )
     assert done.returncode == 1
     assert done.stderr.startswith(b"MS208: cannot write to standard output: No space left")
 

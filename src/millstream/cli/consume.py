@@ -10,12 +10,11 @@ import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
-from millstream.cli.printing import AsJson, discard_output
+from millstream.cli.printing import AsJson, writing_output
 from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
 from millstream.kafka.consuming import consume
 from millstream.kafka.positions import position
 from millstream.kafka.records import Encoding, Record
-from millstream.model.errors import RunError
 from millstream.progress import counted
 
 
@@ -118,15 +117,6 @@ def command(
 def _write(batch: list[Record], write: Callable[[Record], bytes]) -> None:
     output = typer.get_binary_stream("stdout")
     lines = b"".join([write(record) + b"\n" for record in batch])
-    try:
+    with writing_output():
         output.write(lines)
         output.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        discard_output()
-        raise RunError(
-            "MS208",
-            f"cannot write to standard output: {error.strerror}",
-            fix="make room where it goes, or send it elsewhere",
-        ) from error

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from millstream.model.errors import MillstreamError
+from millstream.model.errors import MillstreamError, RunError
 
 _JSON = "millstream.json"
 _ENDLESS = 10_000  # columns: a terminal breaks long lines better than a table
@@ -68,9 +68,26 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 def _print(text: str) -> None:
     """Text on standard output. That nobody reads it does not change how the command ends."""
     try:
-        typer.echo(text, nl=False)
+        with writing_output():
+            typer.echo(text, nl=False)
     except BrokenPipeError:
         discard_output()
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """While standard output is written, and flushed: that it takes no more is an error."""
+    try:
+        yield
+    except BrokenPipeError:  # who reads has enough
+        raise
+    except OSError as error:
+        discard_output()
+        raise RunError(
+            "MS208",
+            f"cannot write to standard output: {error.strerror}",
+            fix="make room where it goes, or send it elsewhere",
+        ) from error
 
 
 def discard_output() -> None:

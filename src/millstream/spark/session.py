@@ -151,6 +151,8 @@ def local_session(
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # The other way to write files, Spark's first choice, starts ten processes for each of them.
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        # Hadoop keeps checksums of local files, and checks them, already.
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
