@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import signal
+import time
 import threading
 
 import pytest
@@ -168,6 +169,19 @@ def test_the_second_ctrl_c_raises_and_still_tells_what_was_done():
         wait(tracker, lambda: tracker.state("stopping"), view)
     assert view.said == [STOPPING, "stopping: read 0 rows in 0 batches, 0 late, 0 rejected"]
     assert view.left == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_the_second_ctrl_c_is_not_lost_in_a_finalizer():
+    class Finalized:
+        def __del__(self):
+            press_ctrl_c()
+            time.sleep(0)  # here, at the latest, the handler runs, and what it raises is ignored
+
+    tracker = Tracker()
+    tracker.state("running")
+    with pytest.raises(KeyboardInterrupt):
+        wait(tracker, lambda: tracker.state("stopping"), Script(press_ctrl_c, Finalized))
 
 
 def test_ctrl_c_while_waiting_does_not_reach_the_handler_that_spark_left():

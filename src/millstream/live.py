@@ -62,9 +62,9 @@ def wait(tracker: Tracker, stop: Callable[[], None], view: View) -> Progress:
     The first Ctrl-C or SIGTERM calls ``stop``, which is to ask for the job's end and return at
     once. The second raises KeyboardInterrupt.
     """
-    with _interrupts() as interrupted, view:
+    with _interrupts() as presses, view:
         try:
-            _watch(tracker, stop, view, interrupted)
+            _watch(tracker, stop, view, presses)
         finally:
             progress = tracker.progress()
             view.show(progress)
@@ -73,12 +73,14 @@ def wait(tracker: Tracker, stop: Callable[[], None], view: View) -> Progress:
 
 
 def _watch(
-    tracker: Tracker, stop: Callable[[], None], view: View, interrupted: Callable[[], bool]
+    tracker: Tracker, stop: Callable[[], None], view: View, presses: Callable[[], int]
 ) -> None:
     asked = False
     while not (progress := tracker.progress()).over:
         view.show(progress)
-        if interrupted() and not asked:
+        if presses() > 1:
+            raise KeyboardInterrupt
+        if presses() and not asked:
             asked = True
             view.say(STOPPING)
             stop()
@@ -86,8 +88,11 @@ def _watch(
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed, or SIGTERM came; once more, and it raises."""
+def _interrupts() -> Iterator[Callable[[], int]]:
+    """How often Ctrl-C was pressed, or SIGTERM came; the second time it raises.
+
+    What it raises is lost if Python happens to be in a finalizer then: so whoever waits looks, too.
+    """
     presses = 0
 
     def pressed(_signal: int, _frame: FrameType | None) -> None:
@@ -97,7 +102,7 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
 
     with on_interrupt(pressed), on_termination(pressed):
-        yield lambda: presses > 0
+        yield lambda: presses
 
 
 def summary(progress: Progress) -> str:
