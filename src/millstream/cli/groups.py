@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected
-from millstream.cli.printing import AsJson, print_done, print_json, print_table
+from millstream.cli.printing import AsJson, print_done, print_json, print_line, print_table
 from millstream.kafka import groups
 from millstream.kafka.positions import position
 from millstream.progress import counted
@@ -50,7 +50,7 @@ def describe(
         lags = [asdict(each) | {"lag": each.lag} for each in group.partitions]
         print_json(asdict(group) | {"partitions": lags})
         return
-    typer.echo(f"{group.name}: {group.state}, {counted(len(group.members), 'member')}")
+    print_line(f"{group.name}: {group.state}, {counted(len(group.members), 'member')}")
     print_table(
         ["topic", "partition", "offset", "end", "lag", "consumer", "host", "client"],
         [

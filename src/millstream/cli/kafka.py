@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from millstream.cli.printing import AsJson, print_json, print_table, progress_line
+from millstream.cli.printing import AsJson, print_json, print_line, print_table, progress_line
 from millstream.kafka import local
 from millstream.kafka.cluster import Cluster
 
@@ -88,7 +88,7 @@ def down(
         ran = [broker.id for broker in cluster.brokers if broker.process] if cluster else []
         print_json({"stopped": ran})
     else:
-        typer.echo("Kafka is down." if cluster else "There were no brokers.")
+        print_line("Kafka is down." if cluster else "There were no brokers.")
 
 
 @app.command()

@@ -65,6 +65,11 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     _print(printed.get())
 
 
+def print_line(line: str = "") -> None:
+    """A line on standard output."""
+    _print(f"{line}\n")
+
+
 def _print(text: str) -> None:
     """Text on standard output. That nobody reads it does not change how the command ends."""
     try:

@@ -9,7 +9,14 @@ from typing import Annotated, TypeAlias
 import typer
 
 from millstream.cli.connecting import Config, Servers, Settings, connected, pairs
-from millstream.cli.printing import AsJson, print_done, print_json, print_table, progress_line
+from millstream.cli.printing import (
+    AsJson,
+    print_done,
+    print_json,
+    print_line,
+    print_table,
+    progress_line,
+)
 from millstream.kafka import topics
 from millstream.kafka.positions import position
 from millstream.progress import counted
@@ -43,7 +50,7 @@ def list_topics(
         print_json(names)
     else:
         for name in names:
-            typer.echo(name)
+            print_line(name)
 
 
 @app.command()
@@ -102,13 +109,13 @@ def describe(
         return
     for at, topic in enumerate(described):
         if at:
-            typer.echo()
-        typer.echo(
+            print_line()
+        print_line(
             f"{topic.name}: {counted(len(topic.partitions), 'partition')}, "
             f"replication {topic.replication}, id {topic.id}"
         )
         for name, value in topic.settings.items():
-            typer.echo(f"  {name}={value}")
+            print_line(f"  {name}={value}")
         print_table(
             ["partition", "leader", "replicas", "in sync", "start", "end"] + ["size"] * size,
             [
