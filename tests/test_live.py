@@ -7,8 +7,8 @@ import json
 import logging
 import re
 import signal
-import time
 import threading
+import time
 
 import pytest
 from rich.console import Console

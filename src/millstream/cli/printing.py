@@ -66,8 +66,9 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 
 
 def print_line(line: str = "") -> None:
-    """A line on standard output."""
-    _print(f"{line}\n")
+    """A line on standard output. If nobody reads it, the command has no more to do."""
+    with writing_output():
+        typer.echo(line)
 
 
 def _print(text: str) -> None:
