@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 # Programs that tests start live for seconds: that Java compiles quickly counts for more than how
 # well.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+# A shell without job control starts what runs in the background deaf to Ctrl-C; tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomised: a test that passed here passes everywhere, on the same examples.
 settings.register_profile(
