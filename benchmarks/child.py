@@ -55,7 +55,7 @@ def session_for(spec: Spec) -> SparkSession:
     if not spec.live:
         spark.conf.set("spark.sql.streaming.pollingDelay", "1s")
     spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "1h")
-    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "5000")
     # Else RocksDB looks up each key before it is written, only to count rows; Spark's own guide
     # says to switch that off where speed matters.
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows", "false")

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from select import select
 from types import TracebackType
@@ -80,10 +81,19 @@ class Contender:
         return sum(seconds_of(each) for each in told if each["numInputRows"])
 
     def drained(self, rows: int) -> None:
-        """Waits until it has taken rows that it was sent without turns, and ends the program."""
+        """Waits until it has taken rows that it was sent one by one."""
         self.fed.append(Batch(Path(), rows))
         self._progress("batch")
-        self.stop()
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """Its turn, after which it is stopped until the next: it would look for rows all the time.
+
+        Whether it runs or not, ``end`` ends it.
+        """
+        self._signal(signal.SIGCONT)
+        yield
+        self._signal(signal.SIGSTOP)
 
     def idle(self, count: int) -> None:
         """Lets it run so many batches without data."""
@@ -108,9 +118,7 @@ class Contender:
 
     def end(self) -> None:
         """Ends all of its processes, whatever they do."""
-        for process in processes(self.session):
-            with suppress(ProcessLookupError):
-                os.kill(int(process.name), signal.SIGKILL)
+        self._signal(signal.SIGKILL)
         self._process.kill()
         self._process.communicate()
         shutil.rmtree(self.spec.folder, ignore_errors=True)
@@ -125,6 +133,11 @@ class Contender:
         trace: TracebackType | None,
     ) -> None:
         self.end()
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in processes(self.session):
+            with suppress(ProcessLookupError):
+                os.kill(int(process.name), number)
 
     def _put(self, batch: Batch) -> None:
         if self.spec.servers:

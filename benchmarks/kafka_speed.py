@@ -15,7 +15,7 @@ from benchmarks import inputs
 from benchmarks.answers import WrongAnswerError
 from benchmarks.bench import Bench
 from benchmarks.inputs import LONG_WINDOW_SECONDS
-from benchmarks.kafka_topics import records, sent_at_rate
+from benchmarks.kafka_topics import Sent, records, sent_at_rate
 from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
 from benchmarks.spec import Engine
@@ -127,10 +127,10 @@ class Latency:
     target: Target
 
     def steps(self, sizes: Sizes, engines: int) -> int:
-        return 2 * len(ENGINES)
+        return len(ENGINES) * (1 + sizes.rate_turns)
 
     def run(self, bench: Bench) -> list[Result]:
-        found = {engine: self._measured(bench, engine) for engine in ENGINES}
+        found = self._measured(bench)
         shares = {"half of the records": 50, "99 of 100 records": 99}
         return [
             Result(
@@ -151,40 +151,52 @@ class Latency:
             for share, percent in shares.items()
         ]
 
-    def _measured(self, bench: Bench, engine: Engine) -> list[int]:
+    def _measured(self, bench: Bench) -> dict[Engine, list[int]]:
         sizes, program = bench.sizes, {"updates": True, "window_seconds": LONG_WINDOW_SECONDS}
+        (first,) = inputs.windowed(bench.cache, sizes.few_keys, sizes.touched, 1)
+        sent = {engine: Sent() for engine in ENGINES}
         with (
             broker(bench) as servers,
-            bench.contender(engine, "-latency", servers=servers, live=True, **program) as each,
+            bench.contenders(
+                *ENGINES, label="-latency", servers=servers, live=True, **program
+            ) as contenders,
         ):
-            (first,) = inputs.windowed(bench.cache, sizes.few_keys, sizes.touched, 1)
-            bench.fed(each, first)  # its records are no part of what is measured
-            bench.display.say(f"{each.title}: {sizes.rate_seconds} s of records")
-            sent = sent_at_rate(each.spec, sizes)
-            each.drained(sum(map(len, sent.values())))
-            bench.display.step(f"{each.title}: {sizes.rate_seconds} s of records")
-            _, topic = each.spec.topics
-            return latencies(sent, records(servers, topic), sizes.rate * sizes.rate_warm_up)
+            for each in contenders.values():
+                with each.awake():
+                    bench.fed(each, first)  # its records are no part of what is measured
+            for turn in range(sizes.rate_turns):
+                for engine in ENGINES[:: -1 if turn % 2 else 1]:
+                    each = contenders[engine]
+                    bench.display.say(f"{each.title}: {sizes.rate_seconds} s of records")
+                    with each.awake():
+                        each.drained(sent_at_rate(each.spec, sizes, sent[engine]))
+                    bench.display.step(f"{each.title}: {sizes.rate_seconds} s of records")
+            found = {}
+            for engine, each in contenders.items():
+                with each.awake():
+                    each.stop()
+                _, topic = each.spec.topics
+                found[engine] = latencies(sent[engine], records(servers, topic), sizes)
+        return found
 
 
-def latencies(
-    sent: dict[int, list[int]], panes: Iterable[tuple[int, dict[str, Any]]], warm_up: int
-) -> list[int]:
-    """How long each record took, in milliseconds; the first ones do not count.
-
-    Nor do those of the last two seconds: once nothing more comes, readers of Spark wait for it.
-    """
-    told: dict[int, list[tuple[int, int]]] = {key: [] for key in sent}
+def latencies(sent: Sent, panes: Iterable[tuple[int, dict[str, Any]]], sizes: Sizes) -> list[int]:
+    """How long each record took that counts, in milliseconds."""
+    told: dict[int, list[tuple[int, int]]] = {key: [] for key in sent.taken}
     for at, pane in panes:
         if pane["key"] in told:
             told[pane["key"]].append((at, pane["n"]))
-    taken = sorted(at for times in sent.values() for at in times)
-    began, ended = taken[warm_up], taken[-1] - 2000
+    margin = sizes.rate_margin * 1000
+    count = [(a + margin, z - margin) for a, z in sent.turns[sizes.rate_warm_up :]]
     found = []
-    for key, times in sent.items():
+    for key, times in sent.taken.items():
         covered = 0
         for at, n in sorted(told[key]):
-            found += [at - time for time in times[covered:n] if began <= time <= ended]
+            found += [
+                at - time
+                for time in times[covered:n]
+                if any(began <= time <= ended for began, ended in count)
+            ]
             covered = max(covered, n)
         if covered != len(times):
             raise WrongAnswerError(f"key {key}: {covered:,} records counted of {len(times):,}")

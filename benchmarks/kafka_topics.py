@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,33 +51,44 @@ def _values(batch: Batch) -> Iterator[list[str]]:
         yield part.select(whole).to_series().to_list()
 
 
-def sent_at_rate(spec: Spec, sizes: Sizes) -> dict[int, list[int]]:
-    """Sends records at a steady rate; when the broker took each, by key and in order.
+@dataclass(frozen=True)
+class Sent:
+    """What was sent at a steady rate; times are in milliseconds."""
+
+    taken: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """When the broker took each record, by key and in order."""
+    turns: list[tuple[int, int]] = field(default_factory=list)
+    """From when until when each turn was."""
+
+
+def sent_at_rate(spec: Spec, sizes: Sizes, sent: Sent) -> int:
+    """Sends records at a steady rate for a turn; how many.
 
     The keys are others than those of the batch before. Records wait for company, so that the sender
     and the broker leave the cores to what is measured: time counts from when the broker took them.
     """
     topic, _ = spec.topics
+    before = sum(map(len, sent.taken.values()))
     settings = {"linger.ms": 50, "partitioner": "murmur2_random"}
     producer = Connection(spec.servers).producer(settings)
-    taken: dict[int, list[int]] = {-1 - key: [] for key in range(sizes.few_keys)}
 
     def hear(error: object, message: Message) -> None:
         assert error is None, error
-        taken[int(message.key() or b"")].append(message.timestamp()[1])
+        sent.taken[int(message.key() or b"")].append(message.timestamp()[1])
 
-    began, number = time.monotonic(), 0
-    while (seconds := time.monotonic() - began) < sizes.rate_seconds:
+    began, number = time.time(), 0
+    while (seconds := time.time() - began) < sizes.rate_seconds:
         while number < seconds * sizes.rate:
             key = -1 - number % sizes.few_keys
-            micros = (BEGIN_SECONDS + 60) * 1_000_000 + number
+            micros = (BEGIN_SECONDS + 60) * 1_000_000 + before + number
             ts = datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat()
             value = json.dumps({"key": key, "price": 1, "ts": ts})
             producer.produce(topic, value, str(key), on_delivery=hear)
             number += 1
         producer.poll(0.02)
+    sent.turns.append((int(began * 1000), int(time.time() * 1000)))
     assert producer.flush(30) == 0
-    return taken
+    return number
 
 
 _PANE = pl.Struct(

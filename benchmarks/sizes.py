@@ -34,9 +34,15 @@ class Sizes:
 
     rate: int = 5_000
     """Records a second, where latency is measured."""
-    rate_seconds: int = 180
-    rate_warm_up: int = 120
-    """Seconds of these that do not count."""
+    rate_seconds: int = 20
+    """How long a turn is there."""
+    rate_margin: int = 2
+    """Seconds at either end of a turn that do not count: who was stopped wakes up, and Spark's
+    readers, once nothing more comes, wait for it."""
+    rate_warm_up: int = 6
+    """Turns that do not count."""
+    rate_steady: int = 4
+    """Turns that count."""
 
     @property
     def loads(self) -> int:
@@ -47,6 +53,11 @@ class Sizes:
     def batches(self) -> int:
         """All batches of a contender."""
         return self.warm_up + self.steady
+
+    @property
+    def rate_turns(self) -> int:
+        """All turns of a contender."""
+        return self.rate_warm_up + self.rate_steady
 
 
 QUICK = Sizes(
@@ -64,5 +75,7 @@ QUICK = Sizes(
     touches=2,
     rounds=1,
     rate_seconds=4,
+    rate_margin=1,
     rate_warm_up=1,
+    rate_steady=2,
 )

@@ -34,7 +34,7 @@ class Spec:
     idles: bool = False
     """The program also lives by the clock, so that there are batches without data."""
     live: bool = False
-    """The program runs freely, and takes no turns."""
+    """The program takes what comes at once; while others have their turns, it is stopped."""
     servers: str = ""
     """Brokers of Kafka, where input and output are topics; else they are files."""
     delivery: str = "exactly_once"

@@ -13,7 +13,12 @@ import pytest
 
 import connect_program
 import connect_server
+import topics
 from families import Family
+from millstream.kafka.cluster import Cluster
+from millstream.kafka.connection import Connection
+from millstream.kafka.positions import Position
+from millstream.kafka.topics import delete_records
 from ports import free_port
 from waiting import until
 
@@ -31,10 +36,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
 
 
-def started(url: str, folder: Path, what: str) -> Family:
+def started(url: str, folder: Path, what: str, *of_kafka: str) -> Family:
     log = folder / "program.log"
     script = Path(connect_program.__file__)
-    return Family(script, url, folder, what, log=log, scratch=folder / "scratch")
+    return Family(script, url, folder, what, *of_kafka, log=log, scratch=folder / "scratch")
 
 
 def found(program: Family) -> dict[str, Any]:
@@ -44,13 +49,13 @@ def found(program: Family) -> dict[str, Any]:
     return told
 
 
-def resumed(url: str, folder: Path) -> dict[str, Any]:
+def resumed(url: str, folder: Path, what: str, *of_kafka: str) -> dict[str, Any]:
     """What a program tells that goes on; one that could not even start is started again.
 
     Spark gives a worker ten seconds to start in, whatever else the machine does then.
     """
     for _ in range(3):
-        program = started(url, folder, "resumed")
+        program = started(url, folder, what, *of_kafka)
         with program:
             code = program.ended(A_WHILE)
         if code == 0 or "Python worker failed to connect back" not in program.told():
@@ -105,5 +110,19 @@ def test_a_program_that_is_killed_and_resumed_writes_each_row_once(
         assert program.process.poll() is None, program.told()
     assert Counter(written(tmp_path)) < Counter(totals_of(12))
     # The server still goes on with it, until the same job is started again.
-    assert resumed(url, tmp_path)["batches"] >= 1
+    assert resumed(url, tmp_path, "resumed")["batches"] >= 1
     assert written(tmp_path) == totals_of(12)
+
+
+def test_from_topic_to_topic_each_record_is_written_once_and_what_is_gone_is_counted(
+    url: str, broker: Cluster, tmp_path: Path
+) -> None:
+    servers = broker.servers
+    source, target = topics.new_topic(servers), topics.new_topic(servers)
+    program = "from topic to topic", servers, source, target
+    topics.put(servers, source, [{"n": n} for n in range(5)])
+    assert resumed(url, tmp_path, *program) == {"rows": 5, "lost": 0}
+    topics.put(servers, source, [{"n": n} for n in range(5, 9)])
+    delete_records(Connection(servers), source, Position("offset", 7))
+    assert resumed(url, tmp_path, *program) == {"rows": 2, "lost": 2}
+    assert [each.json["n"] for each in topics.read(servers, target)] == [0, 1, 2, 3, 4, 7, 8]

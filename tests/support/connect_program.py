@@ -99,18 +99,31 @@ def until_nothing_is_left(spark: SparkSession, folder: Path) -> dict[str, Any]:
     return {"batches": job.progress().batches}
 
 
-def main(url: str, folder: Path, what: str) -> None:
+def from_topic_to_topic(
+    spark: SparkSession, folder: Path, servers: str, source: str, target: str
+) -> dict[str, Any]:
+    numbers = ms.read_kafka(source, "n int", on_data_loss="continue", servers=servers)
+    written = numbers.write_kafka(target, servers=servers)
+    job = written.run("numbers", spark=spark, checkpoint=folder / "checkpoint")
+    job.process_all().stop()
+    return {"rows": job.progress().rows, "lost": job.progress().lost}
+
+
+def main(url: str, folder: Path, what: str, *of_kafka: str) -> None:
     bound_to_its_test()
     spark = SparkSession.builder.remote(url).getOrCreate()
-    if what == "resumed":
+    if what == "everything":
+        found = everything(spark, folder)
+    else:
         provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
-        found = until_nothing_is_left(spark, folder)
-    else:
-        found = everything(spark, folder)
+        if what == "resumed":
+            found = until_nothing_is_left(spark, folder)
+        else:
+            found = from_topic_to_topic(spark, folder, *of_kafka)
     print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])
