@@ -115,8 +115,9 @@ def main() -> None:
 
 def _notes(quick: bool, before: float) -> list[str]:
     notes = [
-        "All contenders write parquet files (snappy, the same columns); their answers were equal "
-        "to the truth. Ratios of rows/s are against the faster of Spark's two stores."
+        "All contenders write the same columns, to parquet files (snappy) or to Kafka; their "
+        "answers were equal to the truth. Ratios of rows/s are against the faster of Spark's "
+        "stores that ran."
     ]
     if quick:
         notes.append("[yellow]The data was small (--quick): these figures say nothing.[/yellow]")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -43,6 +45,7 @@ _SETTINGS = {
 }
 _MOST_AT_ONCE = 50_000
 _FEWEST_MARKERS = 50
+_MOST_SPARES = 4
 _TRY = 30.0
 _HOPELESS = {
     Failure.MSG_SIZE_TOO_LARGE,
@@ -100,12 +103,15 @@ class Place:
 class _Open:
     """A producer that owns a slice, and the marker as it left it."""
 
+    place: Place
     producer: Producer
     marker: int
 
 
 # Opening takes long: a worker keeps them from batch to batch.
 _opened: dict[str, _Open] = {}
+# Most of that is the connection, for which a slice need not be owned.
+_spares: dict[str, Future[Producer]] = {}
 _consumers: dict[tuple[str, str], Consumer] = {}
 _simple: dict[tuple[str, ...], Producer] = {}
 
@@ -122,6 +128,7 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
             if is_written(place, batch, mine.marker):
                 return False
             _transact(place, mine, batch, records)
+            _get_spares(place.group, batch)
             return True
         except KafkaException as error:
             failure, now = error.args[0], time.monotonic()
@@ -199,17 +206,42 @@ def _open(place: Place) -> _Open:
     """Fences off who had the slice before; only then its marker says what is written."""
     if place.number >= _FEWEST_MARKERS:  # how many tasks write a sink, nobody knows before
         prepare_markers(place.connection, place.number + 1)
+    spare = _spares.pop(place.id, None)
+    producer = _connected(place) if spare is None else spare.result()
+    producer.init_transactions(_TRY)
+    (found,) = _consumer(place).committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
+    if found.error is not None:
+        raise KafkaException(found.error)
+    _opened[place.id] = _Open(place, producer, max(found.offset, 0))
+    return _opened[place.id]
+
+
+def _connected(place: Place) -> Producer:
+    """A producer that may own a slice, but does not yet."""
     producer = place.connection.producer({**_SETTINGS, "transactional.id": place.id})
     # One that is not connected looks for its coordinator again only after half a second. The first
     # answer is that of an address, the second that of the broker which the client now knows there.
     for _ in range(2):
         producer.list_topics(place.topic, timeout=_TRY)
-    producer.init_transactions(_TRY)
-    (found,) = _consumer(place).committed([TopicPartition(MARKERS, place.number)], timeout=_TRY)
-    if found.error is not None:
-        raise KafkaException(found.error)
-    _opened[place.id] = _Open(producer, max(found.offset, 0))
-    return _opened[place.id]
+    return producer
+
+
+def _get_spares(group: str, batch: int) -> None:
+    """Connects, in the background, for slices that this worker had, and did not write this time.
+
+    Where there are as many workers as slices, slices change places in about every second batch.
+    """
+    for mine in list(_opened.values()):
+        place = mine.place
+        if place.group == group and mine.marker <= batch and place.id not in _spares:
+            if len(_spares) >= _MOST_SPARES:
+                return
+            _spares[place.id] = _background().submit(_connected, place)
+
+
+@cache
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "millstream-kafka")
 
 
 def _consumer(place: Place) -> Consumer:
