@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
@@ -25,6 +27,7 @@ def place(broker, request):
 def _nothing_stays_open():
     yield
     writing._opened.clear()
+    writing._spares.clear()
 
 
 def values(place):
@@ -122,6 +125,23 @@ def test_a_zombie_that_wakes_up_cannot_write(place):
     writing._opened[place.id] = zombie
     assert not write_once(place, 1, [Records(["second, by a zombie"])])
     assert values(place) == ["first", "second"]
+
+
+def test_slices_that_go_to_and_fro_are_written_once_by_whoever_has_them(place, monkeypatch):
+    slices = [place, replace(place, number=4)]
+    workers: list[dict] = [{}, {}]
+    for batch, swapped in enumerate([False, True, False, False, True, True, False]):
+        for slice, worker in zip(slices, workers[:: -1 if swapped else 1], strict=True):
+            for name in ("_opened", "_spares"):
+                monkeypatch.setattr(writing, name, worker.setdefault(name, {}))
+            spare = writing._spares.get(slice.id)
+            assert write_once(slice, batch, [Records([f"{slice.number}, {batch}"])])
+            assert not write_once(slice, batch, [Records(["again"])])
+            mine = writing._opened[slice.id].producer
+            assert spare is None or spare.result() is mine
+            # Whoever had the other slice the last time is connected for when it comes back.
+            assert set(writing._spares) == set(writing._opened) - {slice.id}
+    assert values(place) == sorted(f"{s.number}, {b}" for s in slices for b in range(7))
 
 
 def test_a_zombie_that_was_left_far_behind_is_told(place):
