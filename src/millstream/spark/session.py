@@ -154,8 +154,8 @@ def local_session(
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         # Hadoop keeps checksums of local files, and checks them, already.
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-        # Sorts and maps begin with a page, of 64 MB with a heap of some gigabytes. The young part of
-        # a small heap rarely has room for that, so in every batch Java would stop to make some.
+        # Sorts and maps begin with a page, of 64 MB with a heap of some gigabytes. The young part
+        # of a small heap rarely has room for that, so Java would stop in every batch to make some.
         "spark.buffer.pageSize": "8m",
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.ui.enabled": "false",
