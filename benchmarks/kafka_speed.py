@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import median
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from benchmarks import inputs
 from benchmarks.answers import WrongAnswerError
 from benchmarks.bench import Bench
+from benchmarks.contender import seconds_of
 from benchmarks.inputs import LONG_WINDOW_SECONDS
 from benchmarks.kafka_topics import Sent, records, sent_at_rate
 from benchmarks.results import Result, Target, phases, rates
@@ -22,6 +24,7 @@ from benchmarks.spec import Engine
 from millstream.kafka import local
 
 ENGINES: tuple[Engine, ...] = ("millstream", "hdfs")
+_LONGEST = 5
 
 
 @contextmanager
@@ -130,7 +133,7 @@ class Latency:
         return len(ENGINES) * (1 + sizes.rate_turns)
 
     def run(self, bench: Bench) -> list[Result]:
-        found = self._measured(bench)
+        found, longest = self._measured(bench)
         shares = {"half of the records": 50, "99 of 100 records": 99}
         return [
             Result(
@@ -145,13 +148,17 @@ class Latency:
                 {
                     "milliseconds": {
                         e: np.percentile(a, [1, 50, 99]).tolist() for e, a in found.items()
-                    }
+                    },
+                    "longest batches": longest,
                 },
             )
             for share, percent in shares.items()
         ]
 
-    def _measured(self, bench: Bench) -> dict[Engine, list[int]]:
+    def _measured(
+        self, bench: Bench
+    ) -> tuple[dict[Engine, list[int]], dict[Engine, list[dict[str, Any]]]]:
+        """Latencies, and what Spark told of the batches that most likely made the longest."""
         sizes, program = bench.sizes, {"updates": True, "window_seconds": LONG_WINDOW_SECONDS}
         (first,) = inputs.windowed(bench.cache, sizes.few_keys, sizes.touched, 1)
         sent = {engine: Sent() for engine in ENGINES}
@@ -177,7 +184,23 @@ class Latency:
                     each.stop()
                 _, topic = each.spec.topics
                 found[engine] = latencies(sent[engine], records(servers, topic), sizes)
-        return found
+            longest = {
+                engine: _longest(each.progress, sent[engine].turns[sizes.rate_warm_up][0])
+                for engine, each in contenders.items()
+            }
+        return found, longest
+
+
+def _longest(progress: list[dict[str, Any]], since: int) -> list[dict[str, Any]]:
+    """The longest batches since an instant in milliseconds."""
+    counted = [
+        each
+        for each in progress
+        if datetime.fromisoformat(each["timestamp"]).timestamp() * 1000 >= since
+    ]
+    counted.sort(key=seconds_of, reverse=True)
+    told = ("batchId", "timestamp", "numInputRows", "durationMs")
+    return [{name: each[name] for name in told} for each in counted[:_LONGEST]]
 
 
 def latencies(sent: Sent, panes: Iterable[tuple[int, dict[str, Any]]], sizes: Sizes) -> list[int]:

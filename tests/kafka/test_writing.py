@@ -136,9 +136,9 @@ def test_slices_that_go_to_and_fro_are_written_once_by_whoever_has_them(place, m
                 monkeypatch.setattr(writing, name, worker.setdefault(name, {}))
             spare = writing._spares.get(slice.id)
             assert write_once(slice, batch, [Records([f"{slice.number}, {batch}"])])
-            assert not write_once(slice, batch, [Records(["again"])])
             mine = writing._opened[slice.id].producer
             assert spare is None or spare.result() is mine
+            assert not write_once(slice, batch, [Records(["again"])])
             # Whoever had the other slice the last time is connected for when it comes back.
             assert set(writing._spares) == set(writing._opened) - {slice.id}
     assert values(place) == sorted(f"{s.number}, {b}" for s in slices for b in range(7))
