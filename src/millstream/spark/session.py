@@ -159,6 +159,11 @@ def local_session(
         "spark.buffer.pageSize": "8m",
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.ui.enabled": "false",
+        # Spark remembers a thousand jobs, stages and plans for the pages that nobody can look at.
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "500",
+        "spark.sql.ui.retainedExecutions": "50",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
