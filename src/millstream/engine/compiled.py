@@ -110,12 +110,14 @@ class Compiled:
         merged = [e for a in self.accumulators for e in a.merged()]
         return self.grouped(prepared, [pl.col("new").sum(), *merged])
 
-    def folded(self, elements: pl.DataFrame, *more: pl.Expr) -> pl.DataFrame:
+    def folded(
+        self, elements: pl.DataFrame, *more: pl.Expr, few_groups: bool = False
+    ) -> pl.DataFrame:
         """One row for each key and window: how many elements there are, and their accumulators."""
         single = [e for a in self.accumulators for e in a.of_element()]
         new = pl.len().cast(pl.Int64).alias("new")
         merged = [e for a in self.accumulators for e in a.merged()]
-        return self.grouped(elements, [new, *more, *merged], single)
+        return self.grouped(elements, [new, *more, *merged], single, few_groups=few_groups)
 
     def grouped(
         self,
@@ -123,29 +125,34 @@ class Compiled:
         aggregated: list[pl.Expr],
         before: Sequence[pl.Expr] = (),
         after: Sequence[pl.Expr] = (),
+        few_groups: bool = False,
     ) -> pl.DataFrame:
         """The table by owner; by key, if all rows are of one window and do not say of which.
 
-        The order of rows within a group counts, that of groups does not.
+        The order of rows within a group counts, that of groups does not. Whether there are few
+        groups does not change what comes out, only how soon.
         """
         owner = self.owner if "start" in table.columns else list(self.keys)
         # A window's start says its end.
         by = [name for name in owner if name != "end"] if self.by_window else owner
         rest = [pl.col("end").first()] if by != owner else []
-        windows = [table]
-        many = by != owner and self.keys and table.height > _MANY_ROWS
-        if many and table["start"].n_unique() <= _FEW_WINDOWS:
-            # Keys alone are grouped faster than keys with windows, if there are many of them.
-            windows = table.partition_by("start", maintain_order=True)
-            by, rest = list(self.keys), [pl.col("start", "end").first()]
+        windows = [(table.lazy(), rest)]
+        if by != owner and self.keys and table.height > _MANY_ROWS and not few_groups:
+            firsts = table["start"].arg_unique()
+            if len(firsts) <= _FEW_WINDOWS:
+                # Many keys are grouped faster without windows; and what is filtered in the same
+                # plan is copied only as far as it is wanted.
+                by = list(self.keys)
+                found = table.select("start", "end")[firsts].rows()
+                windows = [_in_window(table, start, end) for start, end in found]
         made = []
-        for window in windows:
-            rows = window.lazy().with_columns(before)
+        for window, bounds in windows:
+            rows = window.with_columns(before)
             # Without a key and without a window, all rows are one group.
-            groups = rows.group_by(by).agg(*rest, *aggregated) if by else rows.select(*aggregated)
+            groups = rows.group_by(by).agg(*bounds, *aggregated) if by else rows.select(*aggregated)
             ordered = groups.select(*owner, pl.exclude(owner)) if owner else groups
-            made.append(ordered.with_columns(after).collect())
-        return pl.concat(made, how="vertical_relaxed")
+            made.append(ordered.with_columns(after))
+        return pl.concat(pl.collect_all(made), how="vertical_relaxed")
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""
@@ -169,3 +176,11 @@ class Compiled:
     def stamped(self, times: pl.Expr) -> pl.Expr:
         """The one of several event times that a pane is stamped with."""
         return times.max() if self.windowing.timestamp == "latest" else times.min()
+
+
+def _in_window(
+    table: pl.DataFrame, start: int | None, end: int | None
+) -> tuple[pl.LazyFrame, list[pl.Expr]]:
+    """The rows of one window, and its bounds for each group of them."""
+    bounds = [pl.lit(start, pl.Int64).alias("start"), pl.lit(end, pl.Int64).alias("end")]
+    return table.lazy().filter(pl.col("start").eq_missing(pl.lit(start, pl.Int64))), bounds

@@ -21,6 +21,8 @@ _FEW_ROWS = 1000
 """Where there are many windows and, as a rule, fewer rows in each, all go out in one table."""
 _SOME_ROWS = 10_000
 """How many rows tell whether keys repeat."""
+_HARDLY_REPEAT, _OFTEN_REPEAT = 0.9, 0.35
+"""The part of those rows that are different, where keys hardly repeat, or often."""
 
 
 class Scatter:
@@ -56,10 +58,11 @@ class Scatter:
         if table is None:
             return False
         made = self._compiled.in_windows(table)
-        if not self._compiled.combines or self._hardly_repeats(made):
+        different = self._different(made) if self._compiled.combines else 1.0
+        if different > _HARDLY_REPEAT:
             self._prepared.append(made)
             return False
-        made = self._compiled.folded(made)
+        made = self._compiled.folded(made, few_groups=different < _OFTEN_REPEAT)
         fewer = made.height < table.height // 2
         if fewer and self._prepared:
             made = self._compiled.combined(pl.concat([*self._prepared, made]))
@@ -67,15 +70,17 @@ class Scatter:
         self._prepared.append(made)
         return fewer
 
-    def _hardly_repeats(self, table: pl.DataFrame) -> bool:
-        """Whether there are about as many keys as rows, as far as some of the rows tell.
+    def _different(self, table: pl.DataFrame) -> float:
+        """How many of the rows have a key and window of their own, as far as some of them tell.
 
-        Many keys are folded in less time and room after they have been cut apart, few before.
+        Many keys are folded in less time and room after they have been cut apart, few before; and
+        very few together with their windows.
         """
         if not (self._keys and is_large(table.height)):
-            return False
-        some = table.gather_every(max(1, table.height // _SOME_ROWS))
-        return some.group_by(*self._keys, "start").len().height > 0.9 * some.height
+            return _OFTEN_REPEAT
+        by = [*self._keys, "start"]
+        some = table.select(by).gather_every(max(1, table.height // _SOME_ROWS))
+        return some.group_by(by).len().height / some.height
 
     def _cut(self, table: pl.DataFrame) -> Iterator[tuple[int, Arrival]]:
         numbers = hashed(table, self._keys)

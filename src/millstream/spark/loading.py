@@ -44,7 +44,7 @@ def loaded(step: str, path: str, below: int, schema: pa.Schema) -> Iterator[pa.T
             has |= {name: name for name in file.schema_arrow.names}
             named = {f.name: has.get(f.name) or has.get(f.name.lower()) for f in schema}
             read = [n for name, n in named.items() if n is not None and name.lower() not in said]
-            for batch in file.iter_batches(_MOST_ROWS, columns=read):
+            for batch in file.iter_batches(_MOST_ROWS, columns=read, use_threads=False):
                 columns = []
                 for field in schema:
                     if field.name.lower() in said:
