@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+import weakref
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +26,7 @@ from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.nodes import Grouping
 from millstream.reference.interpreter import Interpreter
+from millstream.spark.ledger import written
 from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
@@ -539,6 +542,26 @@ def test_stopping_lets_the_batch_under_way_end_and_the_next_is_the_first_when_re
     assert job.stop().process_all().wait() is job, "what has ended is over"
     again = start().process_all().stop()
     assert [row["user"] for row in again.rows()] == ["bob"]
+
+
+def test_what_a_batch_was_to_spark_is_let_go_soon_after_its_end(spark, tmp_path, monkeypatch):
+    held = []
+
+    def noted(last, frame, number):
+        held.append(weakref.ref(frame._jdf))
+        return written(last, frame, number)
+
+    monkeypatch.setattr("millstream.spark.running.written", noted)
+    rows = ms.read_files(tmp_path / "in", "json", EVENTS, max_files_per_batch=1).collect("all")
+    for number in range(3):
+        put(tmp_path / "in", number, events(("x", "ann", number, 1.0)))
+    gc.disable()  # Python would let go of it some time, too
+    try:
+        job = rows.run("light", spark=spark, checkpoint=tmp_path / "checkpoint").process_all()
+        until(lambda: len(held) == 3 and not any(each() for each in held), job)
+        job.stop()
+    finally:
+        gc.enable()
 
 
 def test_a_second_ctrl_c_abandons_the_batch_under_way_and_resumed_it_is_done_again(spark, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -33,6 +34,13 @@ _STOPPED = f"{Stopped.__module__}.{Stopped.__qualname__}"  # as a traceback name
 _LOOKS = 0.1  # seconds between two looks at a query
 _CALLS = 0.25  # the same where each look is a call to a server
 _QUESTIONS = 1.0  # the same for calls that a server must work for
+
+# Py4J's objects refer to themselves, so only a collector finds that nobody wants them any more. As
+# long as they are there, the JVM keeps what they stand for: of a batch, its plan, its shuffle and
+# what was broadcast. By the time that Python looks for garbage by itself, many batches later, Java
+# has put all that among what is old, from where only a long stop takes it away.
+_SOON = 0.02
+_YOUNG = 1  # what was made since some collections ago; to look through all takes 50 ms and more
 
 
 def run_batch(
@@ -187,6 +195,8 @@ class StreamingJob:
             raise
         self._ledger.settle(number, rows, started, lost)
         self._done = number
+        # Once Spark has its thread back, nobody holds the frame any more.
+        threading.Timer(_SOON, gc.collect, (_YOUNG,)).start()
 
     def _hear(self) -> None:
         """Takes note of the batches that a server has committed."""
