@@ -33,7 +33,8 @@ PATIENCE = 120.0
 _SETTINGS = {
     **CLIENT_SETTINGS,
     "enable.idempotence": True,
-    "linger.ms": 5,
+    # All records of a slice come at once: what waits here holds up the commit.
+    "linger.ms": 1,
     "queue.buffering.max.messages": 1_000_000,
     # How long a slice may take: brokers that are slow, or have a quota, take what they take. It is
     # not for ever, since what a dead writer left open holds up its readers until its successor

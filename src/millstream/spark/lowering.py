@@ -302,7 +302,7 @@ class _Lowering:
             split=SPLIT if SPLIT in wide.carried else None,
             ends=sorted(marks) if bounded else [],
             source=source.name if source is not None and first and not loads else None,
-            slices=_slices(source, group),
+            slices=_slices(source, group, made),
             origin=source.name if source is not None else "",
             by_split=any(isinstance(t, Time) and t.mark for t in made),
             run=self.run,
@@ -447,10 +447,16 @@ class _Lowering:
         return keys, [n for n, _, _ in node.aggregates], arrow_of(self.types.panes(node))
 
 
-def _slices(source: Source | None, group: list[Instance]) -> Literal["tasks", "splits", "origins"]:
-    """What makes a slice of its own; where several sources are but written, where rows are from."""
+def _slices(
+    source: Source | None, group: list[Instance], tasks: list[Task]
+) -> Literal["tasks", "splits", "origins"]:
+    """What makes a slice of its own; where several sources are but written, where rows are from.
+
+    Of what only goes to groupings there are no slices, and all splits of a task are taken at once.
+    """
     if isinstance(source, KafkaSource) and not source.bounded:
-        return "splits"
+        told_apart = any(isinstance(task, ToSink | Write | Emit) for task in tasks)
+        return "splits" if told_apart else "tasks"
     return "tasks" if source is not None or group else "origins"
 
 
