@@ -41,7 +41,7 @@ class Sizes:
     readers, once nothing more comes, wait for it."""
     rate_warm_up: int = 6
     """Turns that do not count."""
-    rate_steady: int = 4
+    rate_steady: int = 8
     """Turns that count."""
 
     @property
