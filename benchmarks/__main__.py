@@ -23,7 +23,7 @@ from benchmarks.answers import WrongAnswerError
 from benchmarks.bench import Bench
 from benchmarks.contender import ContenderError
 from benchmarks.display import Display
-from benchmarks.machine import BUSY, load, machine
+from benchmarks.machine import BUSY, ROBBED, Processors, load, machine
 from benchmarks.measurements import MEASUREMENTS, Measurement
 from benchmarks.results import Result
 from benchmarks.sizes import QUICK, Sizes
@@ -84,7 +84,7 @@ def main() -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
-    before = load()
+    before, processors = load(), Processors.now()
     sizes = QUICK if asked.quick else Sizes()
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=CACHE))
@@ -106,14 +106,15 @@ def main() -> None:
     told = {**machine(), **bench.versions, "heap of each JVM": asked.driver_memory}
     print_table(console, results)
     console.print(", ".join(f"{what} {value}" for what, value in told.items()))
-    notes = _notes(asked.quick, before)
+    stolen = Processors.now().stolen_since(processors)
+    notes = _notes(asked.quick, before, stolen)
     for note in notes:
         console.print(note)
     if asked.json is not None:
-        asked.json.write_text(json.dumps(_figures(results, told, before), indent=2) + "\n")
+        asked.json.write_text(json.dumps(_figures(results, told, before, stolen), indent=2) + "\n")
 
 
-def _notes(quick: bool, before: float) -> list[str]:
+def _notes(quick: bool, before: float, stolen: float) -> list[str]:
     notes = [
         "All contenders write the same columns, to parquet files (snappy) or to Kafka; their "
         "answers were equal to the truth. Ratios of rows/s are against the faster of Spark's "
@@ -126,13 +127,21 @@ def _notes(quick: bool, before: float) -> list[str]:
             f"[yellow]The load was {before:.1f} before anything began: something else is running, "
             "and the figures are not to be trusted.[/yellow]"
         )
+    if stolen > ROBBED:
+        notes.append(
+            f"[yellow]The host of this virtual machine gave {stolen:.1%} of its processors to "
+            "others meanwhile: single figures, above all those of latency, may be theirs.[/yellow]"
+        )
     return notes
 
 
-def _figures(results: list[Result], told: dict[str, str], before: float) -> dict[str, Any]:
+def _figures(
+    results: list[Result], told: dict[str, str], before: float, stolen: float
+) -> dict[str, Any]:
     return {
         "machine": told,
         "load before": before,
+        "stolen by the host": stolen,
         "results": [result.to_json() for result in results],
     }
 

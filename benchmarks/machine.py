@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 BUSY = 0.5
 """A load above this, before anything begins, is somebody else's."""
+ROBBED = 0.01
+"""If a host has given more than this of the processors to others, the figures are not to trust."""
 
 
 def machine() -> dict[str, str]:
@@ -33,3 +36,25 @@ def _processor() -> str:
 def load() -> float:
     """How many processes wanted to run in the last minute."""
     return os.getloadavg()[0]
+
+
+@dataclass(frozen=True)
+class Processors:
+    """What processors have done since the system began, in ticks of the clock."""
+
+    ticks: int
+    stolen: int
+    """Ticks for which a virtual machine would have run, and its host ran something else."""
+
+    @classmethod
+    def now(cls) -> Processors:
+        """Up to now."""
+        _, *ticks = Path("/proc/stat").read_text().splitlines()[0].split()
+        # User, nice, system, idle, waiting, two kinds of interrupts, stolen; what comes after is in
+        # the first two already.
+        told = [int(each) for each in ticks[:8]]
+        return cls(sum(told), told[7])
+
+    def stolen_since(self, before: Processors) -> float:
+        """The part of all time that was stolen."""
+        return (self.stolen - before.stolen) / max(1, self.ticks - before.ticks)
