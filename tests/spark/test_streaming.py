@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -562,6 +563,34 @@ def test_what_a_batch_was_to_spark_is_let_go_soon_after_its_end(spark, tmp_path,
         job.stop()
     finally:
         gc.enable()
+
+
+def test_batches_leave_no_files_open_in_spark(spark, tmp_path):
+    def put_many(*numbers: int) -> None:
+        for number in numbers:
+            put(tmp_path / "in", number, events(("x", "ann", number, float(number))))
+
+    within = ms.bounded("5s")
+    source = ms.read_files(tmp_path / "in", "json", EVENTS, "at", within, max_files_per_batch=1)
+    totals = source.key_by("user").window(ms.fixed("1m")).aggregate(total=ms.sum("points"))
+    put_many(*range(4))
+    job = totals.collect("all").run("long", spark=spark, checkpoint=tmp_path / "checkpoint")
+    job.process_all()
+    before, batches = open_files(spark), job.progress().batches
+    put_many(*range(4, 20))
+    job.process_all()
+    assert job.progress().batches >= batches + 16
+    until(lambda: open_files(spark) < before + 16, job)  # each batch has two tasks with state
+    job.stop()
+
+
+def open_files(spark) -> int:
+    """How many files and sockets Spark's JVM has open."""
+    pid = spark.sparkContext._gateway.proc.pid
+    folder = Path(f"/proc/{pid}/fd")
+    if folder.exists():
+        return len(list(folder.iterdir()))
+    return len(subprocess.check_output(["lsof", "-p", str(pid)]).splitlines())  # on macOS
 
 
 def test_a_second_ctrl_c_abandons_the_batch_under_way_and_resumed_it_is_done_again(spark, tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -68,7 +69,8 @@ class Step(StatefulProcessor):
         return self._run(key[0], [], timerValues, woken=True)
 
     def close(self) -> None:
-        """Nothing is held open. What a worker had to import for its first task, it keeps."""
+        """Leaves it to Spark to end the talk about state; what was imported for it, is kept."""
+        _leave_open(self._handle._statefulProcessorApiClient)
         _keep_all()
 
     def _run(
@@ -97,6 +99,22 @@ class Step(StatefulProcessor):
         if wanted is not None and known != wanted:
             self._handle.registerTimer(wanted)
         shelf.clocks["timer"] = wanted
+
+
+# More than tasks that may end at a time: a worker is free for the next one a little before that.
+_talks: deque[Any] = deque(maxlen=16)
+
+
+def _leave_open(client: Any) -> None:
+    """Keeps a task's connection to the state open until Spark has closed its own end.
+
+    Spark 4.2 serves the state of a task in a thread of its own. If that is told of the end, or
+    finds the connection closed, it is over and has closed nothing: each task of each batch would
+    leave a file open in the executor, for ever. If it still waits when the task is over, it is
+    interrupted, which closes the connection.
+    """
+    client.set_handle_state = lambda state: None
+    _talks.append(client)
 
 
 @cache
