@@ -11,7 +11,14 @@ from confluent_kafka import KafkaException
 from millstream.kafka import writing
 from millstream.kafka.connection import Connection
 from millstream.kafka.topics import add_partitions
-from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
+from millstream.kafka.writing import (
+    Place,
+    Records,
+    expect,
+    prepare_markers,
+    write_once,
+    write_some,
+)
 from millstream.model.errors import KafkaError
 from topics import new_topic, read
 
@@ -28,6 +35,7 @@ def _nothing_stays_open():
     yield
     writing._opened.clear()
     writing._spares.clear()
+    writing._expected.clear()
 
 
 def values(place):
@@ -127,14 +135,21 @@ def test_a_zombie_that_wakes_up_cannot_write(place):
     assert values(place) == ["first", "second"]
 
 
-def test_slices_that_go_to_and_fro_are_written_once_by_whoever_has_them(place, monkeypatch):
+@pytest.mark.parametrize("told_before", [False, True])
+def test_slices_that_go_to_and_fro_are_written_once_by_whoever_has_them(
+    place, monkeypatch, told_before
+):
     slices = [place, replace(place, number=4)]
     workers: list[dict] = [{}, {}]
     for batch, swapped in enumerate([False, True, False, False, True, True, False]):
         for slice, worker in zip(slices, workers[:: -1 if swapped else 1], strict=True):
-            for name in ("_opened", "_spares"):
+            for name in ("_opened", "_spares", "_expected"):
                 monkeypatch.setattr(writing, name, worker.setdefault(name, {}))
             spare = writing._spares.get(slice.id)
+            if told_before:
+                expect(slice, batch)
+                # Who has had it last need not open it, and who has no spare does so in its time.
+                assert (slice.id in writing._expected) == (spare is not None)
             assert write_once(slice, batch, [Records([f"{slice.number}, {batch}"])])
             mine = writing._opened[slice.id].producer
             assert spare is None or spare.result() is mine
@@ -142,6 +157,28 @@ def test_slices_that_go_to_and_fro_are_written_once_by_whoever_has_them(place, m
             # Whoever had the other slice the last time is connected for when it comes back.
             assert set(writing._spares) == set(writing._opened) - {slice.id}
     assert values(place) == sorted(f"{s.number}, {b}" for s in slices for b in range(7))
+
+
+def test_a_slice_that_is_expected_is_taken_from_who_had_it_before_its_rows_are_there(place):
+    assert write_once(place, 0, [Records(["first"])])
+    before = writing._opened[place.id]
+    writing._spares[place.id] = writing._background().submit(writing._connected, place)
+    before.marker = 0  # as if another had written the batch
+    expect(place, 1)
+    writing._expected[place.id].result()
+    with pytest.raises(Exception, match="fenced|FENCED|epoch"):
+        writing._transact(place, before, 1, [Records(["by a zombie"])])
+    assert write_once(place, 1, [Records(["second"])])
+    assert values(place) == ["first", "second"]
+
+
+def test_what_was_expected_in_vain_does_not_keep_a_slice_from_being_written(place):
+    def unreachable() -> None:
+        raise KafkaException(Failure(Failure._TRANSPORT))
+
+    writing._expected[place.id] = writing._background().submit(unreachable)
+    assert write_once(place, 0, [Records(["a"])])
+    assert values(place) == ["a"]
 
 
 def test_a_zombie_that_was_left_far_behind_is_told(place):

@@ -113,8 +113,21 @@ class _Open:
 _opened: dict[str, _Open] = {}
 # Most of that is the connection, for which a slice need not be owned.
 _spares: dict[str, Future[Producer]] = {}
+# And the rest can be done while the rows of a slice are still made.
+_expected: dict[str, Future[_Open]] = {}
 _consumers: dict[tuple[str, str], Consumer] = {}
 _simple: dict[tuple[str, ...], Producer] = {}
+
+
+def expect(place: Place, batch: int) -> None:
+    """Opens a slice in the background that is soon to be written, if a spare is there for it.
+
+    Who had it before is fenced off then, and has nothing left to write: no batch begins before the
+    one before it has ended.
+    """
+    mine = _opened.get(place.id)
+    if place.id in _spares and (mine is None or mine.marker != batch):
+        _expected[place.id] = _background().submit(_open, place)
 
 
 def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
@@ -122,6 +135,8 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
     patient_until = None  # from the first failure on: what is slow does not fail
     while True:
         try:
+            if place.id in _expected:
+                _expected.pop(place.id).result()
             mine = _opened.get(place.id)
             if mine is None or mine.marker != batch:
                 # Spark may give the slice to any worker: another one has had it since.

@@ -139,6 +139,9 @@ class Hop:
     def after(self, made: Iterable[Envelope], number: int) -> Iterator[Envelope]:
         """What becomes of envelopes that a stage has made, in the shard of that number."""
         run = Run(self, number)
+        for task in self.tasks:
+            if isinstance(task, Write):
+                task.expect(run)
         with run.careful():
             for envelope in made:
                 run.open(envelope)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import polars as pl
 import pyarrow as pa
 
+from millstream.kafka import writing
 from millstream.kafka.connection import Connection
 from millstream.kafka.partitioning import java_hash
 from millstream.kafka.settings import translated
@@ -27,12 +28,7 @@ class KafkaWriter:
     def __init__(self, sink: str, target: Kafka, slice: Slice) -> None:
         self._target = target
         self._slice = slice
-        # No two slices may be known by the same words, whatever is in the names: one would be
-        # taken for written when the other is.
-        group = f"millstream-{slice.run[:16]}-{quote(sink, safe='')}"
-        # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
-        known = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
-        self._place = Place(connection_of(target), target.topic, *known)
+        self._place = _place(sink, target, slice)
         self._tables: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:
@@ -55,6 +51,21 @@ class KafkaWriter:
     def abort(self) -> None:
         """Forgets the rows; none has been sent."""
         self._tables.clear()
+
+
+def expect(sink: str, target: Kafka, slice: Slice) -> None:
+    """Gets ready to write a slice whose rows are still made."""
+    if target.delivery == "exactly_once":
+        writing.expect(_place(sink, target, slice), slice.batch)
+
+
+def _place(sink: str, target: Kafka, slice: Slice) -> Place:
+    # No two slices may be known by the same words, whatever is in the names: one would be
+    # taken for written when the other is.
+    group = f"millstream-{slice.run[:16]}-{quote(sink, safe='')}"
+    # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
+    known = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
+    return Place(connection_of(target), target.topic, *known)
 
 
 class KafkaCommitter:

@@ -19,6 +19,7 @@ __all__ = [
     "check_folders",
     "check_options",
     "committer_of",
+    "expect",
     "opened",
     "writer_of",
 ]
@@ -61,6 +62,14 @@ def writer_of(sink: str, target: Target, slice: Slice) -> Writer:
 
             return EachWriter(sink, function, slice)
     raise TypeError(f"an unknown target: {target!r}")
+
+
+def expect(sink: str, target: Target, slice: Slice) -> None:
+    """Lets a sink get ready for rows that are still made."""
+    if isinstance(target, Kafka):
+        from millstream.spark import kafka_sink
+
+        kafka_sink.expect(sink, target, slice)
 
 
 def committer_of(sink: str, target: Target) -> Committer:

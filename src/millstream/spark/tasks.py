@@ -21,7 +21,7 @@ from millstream.plan.targets import Target
 from millstream.reference.functions import apply, failure, own_copy
 from millstream.spark.decoding import decoded
 from millstream.spark.loading import PATH, loaded
-from millstream.spark.sinks import Writer, writer_of
+from millstream.spark.sinks import Writer, expect, writer_of
 from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
     SIGN,
@@ -298,6 +298,11 @@ class Write(Task):
     def begin(self, run: Run) -> None:
         self._writer: Writer | None = None
         self._rows = 0
+
+    def expect(self, run: Run) -> None:
+        """Rows are most likely to come, but are not made yet."""
+        assert self.target is not None
+        expect(self.step, self.target, run.slice)
 
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         assert self.target is not None
