@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,15 +26,24 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it still says. ``communicate`` would lose what was read ahead of a line before it."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process, ThreadPoolExecutor() as both:
+        output, errors = both.map(lambda pipe: pipe.read(), (process.stdout, process.stderr))
+    return output, errors
+
+
 def test_all_records_are_accounted_for_and_ctrl_c_leaves_nothing_behind(tmp_path):
     process = started(tmp_path, "--forever")
     assert process.stdout is not None
     lines = []
     while not any(" - " in line for line in lines):  # until a pane was taken back
         lines.append(process.stdout.readline())
-        assert lines[-1], process.communicate()
+        assert lines[-1], ended(process)
     os.killpg(process.pid, signal.SIGINT)
-    rest, errors = process.communicate(timeout=600)
+    rest, errors = ended(process)
     assert process.returncode == 0, errors
     output = "".join(lines) + rest
 
@@ -69,6 +79,6 @@ def test_ctrl_c_while_it_starts_ends_it_quietly(tmp_path):
     while process.stderr.readline() != "starting Spark\n":
         assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=600)
+    output, errors = ended(process)
     assert (process.returncode, output, errors) == (130, "", "")
     assert list((tmp_path / "tmp").iterdir()) == []
