@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo example test lint soak faults bench format lock clean
+.PHONY: help setup demo example test check lint soak faults bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,12 @@ example: setup ## Run an example (NAME=word_count, team_scores, sessions or hash
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	$(heading) 'Tests and examples in the documentation (pytest)'
 	@$(python) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+
+# What needs neither Spark nor Kafka, and is the meaning of a program all the same.
+quick := $(addprefix tests/,model plan reference engine test_public_names.py test_error_pages.py test_docs.py)
+check: lint ## Run the checks and the tests without Spark and Kafka: two minutes, while you work
+	$(heading) 'Tests without Spark and Kafka (pytest)'
+	@$(python) -m pytest --numprocesses 2 --dist worksteal --quiet $(quick) $(ARGS)
 
 lint: setup ## Run the checks that come before the tests
 	$(heading) 'Style (ruff check)'
