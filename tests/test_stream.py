@@ -218,10 +218,22 @@ def test_late_rows_are_input_rows_with_a_window_and_a_reason() -> None:
     assert late.schema.names == ("user", "team", "points", "at", "window", "reason")
 
 
-def test_late_rows_of_a_second_grouping_carry_its_own_window() -> None:
+def test_late_adds_no_column_whose_name_the_rows_have_already() -> None:
     totals = TIMED.window(ms.fixed("1m")).aggregate(n=ms.count())
-    late = totals.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late
-    assert late.schema.names == ("n", "window", "pane", "reason")
+    with pytest.raises(ms.PlanError) as caught:
+        _ = totals.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late
+    assert str(caught.value) == (
+        "MS108 in step 'late-1': late rows have a column 'window' of their own, and .late adds "
+        "one: the window that they came too late for\n"
+        "  What to do: rename yours before 'aggregate-2': "
+        ".with_columns(window_2='window').drop('window'), or leave it out: .drop('window')\n"
+        "  More: docs/errors/MS108.md"
+    )
+    renamed = totals.with_columns(window_2="window").drop("window")
+    late = renamed.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late
+    assert late.schema.names == ("n", "pane", "window_2", "window", "reason")
+    with refused("MS108", "late-1"):
+        _ = TIMED.with_columns(Reason="'rain'").group().late
 
 
 def test_late_is_only_there_on_a_grouping() -> None:

@@ -280,6 +280,8 @@ class Stream:
     def late(self) -> Stream:
         """What came too late for this grouping: its input rows, with ``window`` and ``reason``.
 
+        The rows must not have columns of these names already.
+
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").group().late.schema.names
         ('n', 'window', 'reason')

@@ -196,3 +196,8 @@ def test_added_fields_replace_those_of_the_same_name_in_place() -> None:
 
 def test_an_unknown_type_is_printed_as_a_question() -> None:
     assert str(Schema((Field("a", None),))) == "a ?"
+
+
+def test_names_that_millstream_keeps_for_itself_are_refused() -> None:
+    with pytest.raises(PlanError, match="MS111: names that begin with '__millstream_'"):
+        Schema.of("__Millstream_time bigint, n int")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from millstream.model.errors import RunError
+from millstream.plan.nodes import walk
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.ordering import ordering
 from millstream.testing import Elements, ProcessingTime, Watermark, replay, test_stream
@@ -245,6 +246,39 @@ def test_late_rows_of_a_grouping_are_a_stream_of_their_own():
     )
     panes = replay(late, steps=as_rows([Watermark(10), Elements([("a", 1, 3), ("a", 1, 4)])]))
     assert [(pane.key, pane.value) for pane in panes] == [("expired", 2)]
+
+
+def test_a_column_kind_of_the_user_is_kept_where_no_row_can_be_taken_back():
+    rows = ms.from_rows([("a", 1), ("b", 2)], schema="key string, n int")
+    totals = rows.key_by("key").refine(ms.retracting).aggregate(n=ms.sum("n"))
+    best = totals.key_by("key").refine(ms.accumulating).aggregate(n=ms.max("n"))
+    groups = best.select("key", kind="concat('of ', key)").group()
+    (pane,) = groups.collect().run().rows()
+    assert pane["values"] == [{"key": "a", "kind": "of a"}, {"key": "b", "kind": "of b"}]
+
+
+def test_late_retractions_say_that_they_are_retractions():
+    totals = (
+        test_stream(SCHEMA, event_time="at")
+        .key_by("key")
+        .window(ms.fixed(10), allowed_lateness=60)
+        .refine(ms.retracting)
+        .aggregate(n=ms.count())
+    )
+    second = totals.drop("window", "pane").key_by("kind").window(ms.fixed(10))
+    late = second.refine(ms.accumulating).aggregate(n=ms.sum("n")).late
+    program = Interpreter(late.node)
+    row = {"key": "a", "value": 1, "at": 1.0}
+    (source,) = [node.name for node in walk(late.node) if not node.inputs]
+    made = [
+        program.step(rows={source: [row]}, watermarks={source: 10_000_000}),
+        program.step(rows={source: [row]}),
+    ]
+    rows = [row.values for step in made for row in step.rows[late.node]]
+    assert [(row["kind"], row["n"], row["reason"]) for row in rows] == [
+        ("-", 1, "expired"),
+        ("+", 2, "expired"),
+    ]
 
 
 def test_rejected_records_keep_their_reason_and_the_rest_goes_on():

@@ -643,3 +643,18 @@ def test_random_programs_give_the_rows_of_the_reference(spark, programs):
         parts += [groups.collect(f"panes {number}"), over.collect(f"over all {number}")]
         parts.append(groups.late.collect(f"late {number}"))
     run_both(ms.pipeline(*parts), spark)
+
+
+def test_columns_of_the_user_keep_what_they_hold_whatever_they_are_called(spark):
+    rows = scores().with_columns(
+        **{"key 0": "user", "of 0": "team", "time": "points", "sign": "at"}
+    )
+    whole = rows.key_by("upper(team) AS TEAM").window(ms.fixed("10s"), allowed_lateness="1d")
+    listed = whole.aggregate(rows=ms.collect(), n=ms.count("points + 1"))
+    kept = listed.key_by("TEAM").refine(ms.retracting).aggregate(n=ms.sum("n"))
+    taken_up = kept.key_by("TEAM").refine(ms.accumulating).aggregate(n=ms.max("n"))
+    mine = taken_up.select("n", kind="concat('of ', TEAM)", row="n", payload="TEAM").group()
+    job = run_both(ms.pipeline(listed.collect("listed"), mine.collect("mine")), spark)
+    (pane,) = job.rows("mine")
+    assert {row["kind"] for row in pane["values"]} == {"of RED", "of BLUE", None}
+    assert all(row["key 0"] == row["user"] for pane in job.rows("listed") for row in pane["rows"])

@@ -6,14 +6,13 @@ import pytest
 
 import millstream as ms
 from millstream.plan.expressions import scalar
-from millstream.plan.nodes import Filter, Grouping, Sink
+from millstream.plan.nodes import Filter, Sink
 from millstream.plan.schema import Schema
 from millstream.spark.physical import (
     column_of,
     may_reject,
     needs_whole_rows,
     physical,
-    takes_retractions,
 )
 
 SCHEMA = "key string, n int, at double"
@@ -250,11 +249,3 @@ def test_whole_rows_are_needed_by_lists_of_rows_and_functions_of_rows():
     assert needs_whole_rows(rows.aggregate(t=ms.top(1, by="n")).node)
     assert not needs_whole_rows(rows.aggregate(t=ms.top(1, by="n", of="key")).node)
     assert needs_whole_rows(rows.key_by(key).aggregate(n=ms.count()).node)
-
-
-def test_retractions_are_taken_from_any_grouping_before():
-    once = source().refine(ms.retracting).aggregate(n=ms.count())
-    then = once.select("n", "kind").refine(ms.accumulating).aggregate(n=ms.sum("n"))
-    assert isinstance(once.node, Grouping)
-    assert not takes_retractions(once.node)
-    assert takes_retractions(then.node)

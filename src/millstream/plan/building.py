@@ -11,7 +11,7 @@ from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
 from millstream.plan.checks.file_columns import check_writable
 from millstream.plan.checks.missing_watermark import check_splits_are_followed
-from millstream.plan.checks.retractions import check_batches, check_sink
+from millstream.plan.checks.retractions import check_batches, check_kind_is_kept, check_sink
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import checked_function, checked_on_error, result_schema
@@ -56,6 +56,7 @@ def select(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Select
     step = automatic_name("select", input)
     with in_step(step):
         columns = _columns("select", input, given, named)
+        check_kind_is_kept(input, columns)
     return Select(step, Schema(_fields(columns)), input, columns)
 
 
@@ -77,6 +78,7 @@ def with_columns(input: Node, named: dict[str, Any]) -> WithColumns:
     step = automatic_name("with_columns", input)
     with in_step(step):
         columns = _columns("with_columns", input, (), named)
+        check_kind_is_kept(input, columns)
     return WithColumns(step, input.schema.with_fields(_fields(columns)), input, columns)
 
 
@@ -125,7 +127,9 @@ def late(input: Node) -> SideOutput:
             fix="take .late of the stream that aggregate(…) or group() returned",
             step=input.name,
         )
-    return SideOutput(automatic_name("late", input), late_schema(input), input, "late")
+    step = automatic_name("late", input)
+    with in_step(step):
+        return SideOutput(step, late_schema(input), input, "late")
 
 
 def rejected(input: Node) -> SideOutput:

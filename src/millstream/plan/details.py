@@ -11,6 +11,7 @@ from millstream.plan.nodes import (
     EventTime,
     FilesSource,
     Filter,
+    FrameSource,
     Function,
     Grouping,
     KafkaSource,
@@ -23,10 +24,12 @@ from millstream.plan.nodes import (
     SocketSource,
     Source,
     SplitSource,
+    Union,
     WithColumns,
+    unknown_kind,
 )
 from millstream.plan.schema import quoted
-from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Target
+from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Target
 
 Line = tuple[str, str]
 _UNSAID = Windowing()
@@ -61,7 +64,9 @@ def details(node: Node) -> list[Line]:
             return _four_answers(node)
         case Sink():
             return _writing(node.target)
-    return []
+        case Union():
+            return []
+    raise unknown_kind(node)
 
 
 def aligned(lines: list[Line]) -> list[str]:
@@ -103,8 +108,10 @@ def _reading(node: SplitSource) -> list[Line]:
             return [("reads", f"lines of text from {node.host}:{node.port}"), *split]
         case RateSource():
             return [("makes", f"{_counted(node.rows_per_second, 'row')} a second"), *split]
-    kind = "a DataFrame" if node.bounded else "a streaming DataFrame"
-    return [("reads", f"{kind} of Spark"), *split]
+        case FrameSource():
+            kind = "a DataFrame" if node.bounded else "a streaming DataFrame"
+            return [("reads", f"{kind} of Spark"), *split]
+    raise unknown_kind(node)
 
 
 def _files_read(node: FilesSource) -> list[Line]:
@@ -166,7 +173,9 @@ def _writing(target: Target) -> list[Line]:
             return [("writes", f"at most {rows} of a batch to standard output")]
         case Each():
             return [("calls", f"{function_name(target.function)}(rows, batch, slice)")]
-    return []
+        case Memory():
+            return []
+    raise TypeError(f"an unknown target: {target!r}")
 
 
 def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:

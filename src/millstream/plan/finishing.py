@@ -89,7 +89,9 @@ def uses_clock(trigger: Trigger) -> bool:
             return any(map(uses_clock, parts))
         case OrFinally(main=main, until=until):
             return uses_clock(main) or uses_clock(until)
-    return False
+        case AfterCount() | Never():
+            return False
+    raise TypeError(f"an unknown trigger: {trigger!r}")
 
 
 def may_lose_data(trigger: Trigger, allowed_lateness: int) -> Moment | None:

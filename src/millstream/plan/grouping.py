@@ -16,7 +16,7 @@ from millstream.plan.functions import function_name, key_type
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import AggregateInputs, Grouping, Node
 from millstream.plan.result_types import result_type
-from millstream.plan.schema import Field, Schema
+from millstream.plan.schema import Field, Schema, quoted
 from millstream.plan.steps import in_step
 
 Key = Expression | Callable[[Any], Any]
@@ -46,7 +46,20 @@ def grouping(
 
 def late_schema(node: Grouping) -> Schema:
     """What the late output puts out: the input's columns, the window and why it was too late."""
-    return node.input.schema.with_fields((WINDOW, REASON))
+    schema = node.input.schema
+    for added in (WINDOW, REASON):
+        own = schema.find(added.name)
+        if own is not None:
+            name = quoted(own.name)
+            raise PlanError(
+                "MS108",
+                f"late rows have a column {own.name!r} of their own, and .late adds one: "
+                + ("the window that they came too late for" if added is WINDOW else "the reason"),
+                fix=f"rename yours before {node.name!r}: "
+                f".with_columns({name}_2={name!r}).drop({own.name!r}), "
+                f"or leave it out: .drop({own.name!r})",
+            )
+    return Schema((*schema, WINDOW, REASON))
 
 
 def _aggregate(name: str, given: Any) -> Aggregate:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from millstream.model.errors import PlanError
-from millstream.plan.checks.retractions import taking_back
 from millstream.plan.kafka import checked_choice, checked_servers, checked_topic
-from millstream.plan.lineage import feeding
+from millstream.plan.lineage import feeding, kind_column, taking_back
 from millstream.plan.nodes import Node
 from millstream.plan.schema import Schema
 from millstream.plan.targets import Changes, Columns, Delivery, Kafka
@@ -31,7 +30,7 @@ def kafka_target(
     known: Changes = checked_choice(changes, "changes", get_args(Changes))
     chosen = _columns(key, schema) if key is not None else _key(input, known)
     retracts = taking_back(input) is not None
-    told = tuple(n for n in schema.names if not retracts or n != "kind")
+    told = tuple(name for name in schema.names if name != kind_column(input))
     if known == "upsert" and chosen is None:
         raise PlanError(
             "MS113",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from millstream.model.refinements import retracting
 from millstream.plan.nodes import EventTime, Grouping, Node, SideOutput, Source, walk
 
 
@@ -28,8 +29,29 @@ def unfollowed(node: Node) -> Iterator[Source]:
 
 def feeding(node: Node) -> Iterator[Grouping]:
     """The groupings whose panes reach this step with no other grouping in between."""
-    behind = _back(node, lambda step: isinstance(step, Grouping))
-    return (each for each in behind if isinstance(each, Grouping))
+    return (each for each in up_to_groupings(node) if isinstance(each, Grouping))
+
+
+def up_to_groupings(node: Node) -> Iterator[Node]:
+    """The steps whose rows reach this one with no grouping in between, which they may be."""
+    return _back(node, lambda step: isinstance(step, Grouping))
+
+
+def taking_back(node: Node) -> Grouping | None:
+    """The retracting grouping that may take rows of this step back, if there is one.
+
+    A grouping that takes retractions gives out panes of its own, so only the nearest counts.
+    """
+    return next((g for g in feeding(node) if g.windowing.refine is retracting), None)
+
+
+def kind_column(node: Node) -> str | None:
+    """The column that says which rows of this step are retractions, if there can be any.
+
+    Where rows are never taken back, a column ``kind`` is a column like any other.
+    """
+    field = None if taking_back(node) is None else node.schema.find("kind")
+    return None if field is None else field.name
 
 
 def _back(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:

@@ -20,7 +20,9 @@ from millstream.plan.nodes import (
     OneInput,
     SideOutput,
     Sink,
+    Source,
     Union,
+    unknown_kind,
     walk,
 )
 
@@ -110,4 +112,6 @@ def _rebuilt(node: Node, name: str, inputs: tuple[Node, ...]) -> Node:
         return replace(node, name=name, input=inputs[0])
     if isinstance(node, Union):
         return replace(node, name=name, parts=inputs)
-    return replace(node, name=name)
+    if isinstance(node, Source):
+        return replace(node, name=name)
+    raise unknown_kind(node)

@@ -219,6 +219,11 @@ class Sink(OneInput):
     target: Target
 
 
+def unknown_kind(node: Node) -> TypeError:
+    """What a dispatch raises that has no case for the step: none may be passed over in silence."""
+    return TypeError(f"an unknown kind of step: {type(node).__name__} {node.name!r}")
+
+
 def walk(*outputs: Node) -> Iterator[Node]:
     """Every node behind ``outputs`` once, inputs before what they feed."""
     seen: set[int] = set()

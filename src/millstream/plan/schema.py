@@ -8,6 +8,9 @@ from typing import Any
 
 from millstream.model.errors import PlanError, did_you_mean
 
+HIDDEN = "__millstream_"
+"""How the columns begin that travel beside the user's; see ``hidden``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -40,6 +43,12 @@ class Schema:
             raise PlanError("MS111", "the schema has no columns", fix="name at least one column")
         seen: dict[str, str] = {}
         for name in self.names:
+            if name.lower().startswith(HIDDEN):
+                raise PlanError(
+                    "MS111",
+                    f"names that begin with {HIDDEN!r}, such as {name!r}, are Millstream's own",
+                    fix="give the column another name",
+                )
             if name.lower() in seen:
                 both = f"{seen[name.lower()]!r} and {name!r}"
                 raise PlanError(
@@ -106,6 +115,15 @@ def quoted(name: str) -> str:
     ('points', '`total points`', '`größe`')
     """
     return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+
+
+def hidden(name: str) -> str:
+    """A name that no column of a user has.
+
+    >>> hidden("key 0")
+    '__millstream_key 0'
+    """
+    return f"{HIDDEN}{name}"
 
 
 def find_name(name: str, known: dict[str, Any]) -> Any:

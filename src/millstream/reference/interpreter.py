@@ -11,6 +11,7 @@ from millstream.model.instants import START_OF_TIME
 from millstream.model.refinements import retracting
 from millstream.plan import nodes
 from millstream.plan.expressions import Expression
+from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.nodes import Node, walk
 from millstream.plan.records import record_text
 from millstream.plan.steps import in_step
@@ -39,7 +40,7 @@ class Interpreter:
             with in_step(node.name):  # what the reference cannot compute is refused here
                 if isinstance(node, nodes.Grouping):
                     self._groupings[node] = _Grouping(node, groups)
-                else:
+                elif not isinstance(node, nodes.Source):
                     self._stateless[node] = _stateless(node)
         self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
         self._now = 0
@@ -103,11 +104,8 @@ class _Grouping:
             Column(a, self._input(a, inputs.of, dict), self._input(a, inputs.by, _nothing))
             for _, a, inputs in node.aggregates
         ]
-        self._takes_retractions = any(
-            isinstance(n, nodes.Grouping) and n.windowing.refine is retracting
-            for n in walk(node.input)
-        )
-        self.groups = make(node.windowing, columns, self._takes_retractions)
+        self._kind = kind_column(node.input)
+        self.groups = make(node.windowing, columns, taking_back(node.input) is not None)
 
     def _input(
         self, aggregate: Aggregate, expression: Expression | None, otherwise: Compute
@@ -128,8 +126,8 @@ class _Grouping:
 
     def _keyed(self, row: Row) -> tuple[Any, Element]:
         values = dict(row.values)
-        if self._takes_retractions and "kind" in values:
-            values["kind"] = "+"  # a retraction must equal the row that it takes back
+        if self._kind is not None and row.kind == "-":
+            values[self._kind] = "+"  # a retraction must equal the row that it takes back
         key = tuple(_guarded(self.node, f"the key {n!r}", c, values) for n, c in self._keys)
         time = START_OF_TIME + 1 if row.time is None else row.time
         return key, Element(values, time, row.kind)
@@ -168,11 +166,14 @@ def _stateless(node: Node) -> Callable[[Step], list[Row]]:
                 node, step.rows[node.input], lambda why, what: step.reject(node, why, what)
             )
         case nodes.SideOutput(side="late"):
-            return lambda step: [late_row(late) for late in step.late_elements[node.input]]
+            kind = kind_column(node)
+            return lambda step: [late_row(late, kind) for late in step.late_elements[node.input]]
         case nodes.SideOutput(side="rejected"):
             behind = list(walk(node.input))
             return lambda step: [r for n in behind for r in step.rejected.get(n, ())]
-    return lambda step: [row for n in node.inputs for row in step.rows[n]]
+        case nodes.Union() | nodes.Sink():
+            return lambda step: [row for n in node.inputs for row in step.rows[n]]
+    raise nodes.unknown_kind(node)
 
 
 def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:

@@ -28,9 +28,19 @@ from pyspark.sql.types import (
 from millstream.model.instants import FIRST, LAST
 from millstream.model.watermarks import Punctuated
 from millstream.plan.expressions import Expression
-from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, WithColumns
+from millstream.plan.lineage import kind_column
+from millstream.plan.nodes import (
+    EventTime,
+    Filter,
+    Grouping,
+    Node,
+    Select,
+    WithColumns,
+    unknown_kind,
+)
+from millstream.plan.schema import hidden
 from millstream.reference.rows import why_no_time
-from millstream.spark.physical import Instance, column_of, takes_retractions
+from millstream.spark.physical import Instance, column_of
 
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -102,7 +112,7 @@ class Wide:
             kept = port.columns if isinstance(node, WithColumns) else {}
             self.ports[instance] = replace(port, columns=_in_order(node, {**kept, **made}))
         else:
-            raise AssertionError(node)
+            raise unknown_kind(node)
 
     def keep(self, instances: Iterable[Instance]) -> None:
         """Drops all columns and rows that none of these steps needs."""
@@ -208,11 +218,15 @@ class Wide:
         return name
 
     def _prepared(self, port: Port, node: Grouping, whole: bool) -> Port:
-        if takes_retractions(node) and "kind" in port.columns:
+        kind, alike = kind_column(node.input), port
+        if kind is not None and port.sign is not None:
             plus = self._new()  # a retraction must equal the row that it takes back
-            self.frame = self.frame.withColumn(plus, F.lit("+"))
-            port = replace(port, columns={**port.columns, "kind": plus})
-        made = self._computed(port, prepared_columns(node), node.input)
+            given = col(port.columns[kind])
+            as_added = F.when(col(port.sign) < 0, F.lit("+")).otherwise(given)
+            self.frame = self.frame.withColumn(plus, as_added)
+            alike = replace(port, columns={**port.columns, kind: plus})
+        computed = self._computed(alike, prepared_columns(node), node.input)
+        made = {hidden(name): column for name, column in computed.items()}
         return replace(port, columns={**port.columns, **made} if whole else made)
 
 

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from millstream.plan.expressions import Expression
+from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -31,8 +32,9 @@ from millstream.plan.nodes import (
     Source,
     SplitSource,
     WithColumns,
+    unknown_kind,
 )
-from millstream.plan.schema import Schema
+from millstream.plan.schema import Schema, hidden
 from millstream.plan.steps import in_step
 from millstream.spark.hop import Follow, Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
@@ -381,7 +383,7 @@ class _Lowering:
                 picked = {n: str(column_of(e, node.input)) for n, e in node.columns}
                 columns = {**kept, **picked}
                 return Pick(name, columns={n: columns[n] for n in node.schema.names})
-        raise AssertionError(node)
+        raise unknown_kind(node)
 
     def _sunk(self, sink: Sink, last: bool) -> Task:
         if last:
@@ -416,7 +418,7 @@ class _Lowering:
         prepared = instance.input
         wanted = prepared_columns(node)
         if prepared.in_jvm:
-            columns = {name: name for name in wanted}
+            columns = {name: hidden(name) for name in wanted}
         else:
             columns = {name: str(column_of(e, node.input)) for name, e in wanted.items()}
         whole = [
@@ -436,6 +438,7 @@ class _Lowering:
             row=node.input.schema.names if self._whole(node) else (),
             step=node.name,
             whole=tuple(whole),
+            kind=kind_column(node.input),
         )
 
     def _whole(self, node: Node) -> bool:

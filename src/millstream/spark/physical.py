@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Literal, TypeGuard
 
 from millstream.model.aggregates import Count
-from millstream.model.refinements import retracting
 from millstream.plan.expressions import Expression
 from millstream.plan.finishing import uses_clock
 from millstream.plan.nodes import (
@@ -37,6 +36,7 @@ from millstream.plan.nodes import (
     Source,
     Union,
     WithColumns,
+    unknown_kind,
     walk,
 )
 from millstream.plan.schema import quoted
@@ -243,9 +243,11 @@ def _instances(
             yield Instance(grouping, "late", levels[grouping], 1, origin=grouping)
         case SideOutput():
             yield from _rejected(node, made)
-        case _:
-            for input in made[node.inputs[0], "rows"]:
+        case EventTime() | Filter() | Select() | WithColumns() | Function() | Sink():
+            for input in made[node.input, "rows"]:
                 yield _after(input, node, "sink" if isinstance(node, Sink) else "run")
+        case _:
+            raise unknown_kind(node)
 
 
 def _grouped(node: Grouping, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
@@ -320,7 +322,9 @@ def _wants(node: Node, role: Role) -> Literal["jvm", "python", "any"]:
         return "jvm"
     if isinstance(node, Select | WithColumns):
         return "any" if all(is_column(e, node.input) for _, e in node.columns) else "jvm"
-    return "any"
+    if isinstance(node, EventTime | Grouping | Source):
+        return "any"
+    raise unknown_kind(node)
 
 
 def expressions(node: Grouping) -> Iterator[Expression]:
@@ -354,13 +358,6 @@ def needs_whole_rows(node: Grouping) -> bool:
         for _, aggregate, inputs in node.aggregates
     )
     return whole or any(not isinstance(key, Expression) for _, key in node.keys)
-
-
-def takes_retractions(node: Grouping) -> bool:
-    """Whether rows may be taken back on their way to the grouping."""
-    return any(
-        isinstance(n, Grouping) and n.windowing.refine is retracting for n in walk(node.input)
-    )
 
 
 def _idle(instance: Instance) -> int | None:

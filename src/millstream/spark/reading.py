@@ -17,6 +17,7 @@ from millstream.plan.nodes import (
     RowsSource,
     SocketSource,
     Source,
+    unknown_kind,
 )
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
@@ -71,7 +72,7 @@ def reader(
                 ticks = spark.readStream.format("rate")
                 ticks = ticks.option("numPartitions", packing[TASKS]) if packing else ticks
                 return ticks.option("rowsPerSecond", source.rows_per_second).load()
-        raise AssertionError(source)
+        raise unknown_kind(source)
 
     return read
 

@@ -16,9 +16,20 @@ from millstream.plan.expressions import Expression
 from millstream.plan.frames import type_text
 from millstream.plan.functions import function_name
 from millstream.plan.grouping import REASON, WINDOW
-from millstream.plan.nodes import FilesSource, Function, Grouping, KafkaSource, Select, WithColumns
+from millstream.plan.nodes import (
+    EventTime,
+    FilesSource,
+    Filter,
+    Function,
+    Grouping,
+    KafkaSource,
+    Select,
+    Sink,
+    WithColumns,
+    unknown_kind,
+)
 from millstream.plan.result_types import result_type
-from millstream.plan.schema import Field, Schema
+from millstream.plan.schema import Field, Schema, hidden
 from millstream.spark.physical import Instance, Physical, column_of
 
 
@@ -39,9 +50,8 @@ class RowTypes(dict[Instance, StructType]):
             case "late":
                 assert isinstance(node, Grouping)
                 rows = self[_fed_by(self._plan, node)]
-                struct = _without(rows, ("window", "reason"))
-                schema = Schema((WINDOW, REASON))
-                return StructType([*struct.fields, *struct_of(str(schema)).fields])
+                added = struct_of(str(Schema((WINDOW, REASON))))
+                return StructType([*rows.fields, *added.fields])
             case "rejected":
                 return struct_of(str(REJECTED))
             case _ if isinstance(node, KafkaSource | FilesSource | Function):
@@ -53,7 +63,9 @@ class RowTypes(dict[Instance, StructType]):
             kept = {f.name: f.dataType for f in before} if isinstance(node, WithColumns) else {}
             types = {**kept, **picked}
             return StructType([StructField(n, types[n]) for n in node.schema.names])
-        return before
+        if isinstance(node, EventTime | Filter | Grouping | Sink):
+            return before
+        raise unknown_kind(node)
 
     def panes(self, node: Grouping) -> StructType:
         """The columns of the panes of a grouping."""
@@ -83,7 +95,7 @@ class RowTypes(dict[Instance, StructType]):
     def _found(
         self, engine: str, e: Expression, node: Grouping, at: Instance, found: dict[str, str]
     ) -> str:
-        return found[engine if at.in_jvm else str(column_of(e, node.input))]
+        return found[hidden(engine) if at.in_jvm else str(column_of(e, node.input))]
 
     def _key_type(
         self, i: int, name: str, key: Any, node: Grouping, at: Instance, found: dict[str, str]
@@ -105,10 +117,6 @@ def _fed_by(plan: Physical, node: Grouping) -> Instance:
     prepared = next(i for i in plan.instances if i.node is node and i.role == "prepare")
     assert prepared.input is not None
     return prepared.input
-
-
-def _without(struct: StructType, names: tuple[str, ...]) -> StructType:
-    return StructType([f for f in struct.fields if f.name not in names])
 
 
 def struct_of(ddl: str) -> StructType:

@@ -13,7 +13,8 @@ from millstream.engine.tables import Aggregated
 from millstream.model.aggregates import Aggregate
 from millstream.model.windowing import Windowing
 from millstream.plan import nodes
-from millstream.spark.physical import Physical, takes_retractions
+from millstream.plan.lineage import taking_back
+from millstream.spark.physical import Physical
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]
             (name, _told(aggregate, inputs), has_input(aggregate, inputs), inputs.by is not None)
             for name, aggregate, inputs in node.aggregates
         ),
-        takes_retractions=takes_retractions(node),
+        takes_retractions=taking_back(node.input) is not None,
         keeps_late=plan.keeps_late(node),
         feeds_groupings=plan.feeds_groupings(node),
         idles=plan.idles(node),
@@ -98,7 +99,7 @@ class InputSpec:
 
     ``columns`` maps names of the engine to columns of the rows; ``functions`` are keys that a
     user's function makes, each with its Arrow type; ``row`` are the columns of the whole row, where
-    that is needed.
+    that is needed, and ``kind`` is the one of them that says which rows are retractions.
     """
 
     columns: dict[str, str]
@@ -107,3 +108,4 @@ class InputSpec:
     step: str
     whole: tuple[str, ...]
     """The engine's columns that are the whole row."""
+    kind: str | None = None

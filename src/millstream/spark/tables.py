@@ -150,17 +150,14 @@ def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl
 
 def late_rows(late: pl.DataFrame) -> pl.DataFrame:
     """What came too late for a grouping: its input rows, with ``window`` and ``reason``."""
-    window = pl.struct(
-        instant_of(pl.col("start")).alias("start"), instant_of(pl.col("end")).alias("end")
-    )
+    in_window = pl.col("start").is_not_null()
     told = late.select(
-        pl.when(pl.col("start").is_not_null()).then(window).alias("window"),
+        pl.when(in_window).then(_window("start", "end")).alias("window"),
         pl.col("late").alias("reason"),
         pl.when(pl.col("time") > START_OF_TIME + 1).then("time").alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
     )
-    rows = late.select(pl.col("row").struct.unnest())
-    return rows.drop("window", "reason", strict=False).hstack(told)
+    return late.select(pl.col("row").struct.unnest()).hstack(told)
 
 
 def _window(start: str, end: str) -> pl.Expr:

@@ -206,13 +206,14 @@ class Group(Task):
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         assert self.input is not None
         told = self.input
-        if self.spec is not None and self.spec.takes_retractions and "kind" in rows.columns:
-            # A retraction must equal the row that it takes back.
-            rows = rows.with_columns(kind=pl.lit("+"))
-        whole = pl.struct(told.row) if told.row else None
+        given = rows
+        if told.kind is not None and told.kind in rows.columns:
+            # A retraction must equal the row that it takes back; only late rows stay as they are.
+            as_added = pl.when(pl.col(SIGN) < 0).then(pl.lit("+")).otherwise(told.kind)
+            rows = rows.with_columns(as_added.alias(told.kind))
         table = rows.select(
             *(pl.col(column).alias(name) for name, column in told.columns.items()),
-            *(whole.alias(name) for name in told.whole if whole is not None),
+            *(pl.struct(told.row).alias(name) for name in told.whole if name != "row"),
             pl.col(TIME).fill_null(START_OF_TIME + 1).alias("time"),
             pl.col(SIGN).cast(pl.Int64).alias("sign"),
         )
@@ -220,6 +221,8 @@ class Group(Task):
             values = [row.values for row in to_python(rows.select(*told.row, TIME, SIGN))]
             keys = {n: self._keys(f, kind, values) for n, (f, kind) in told.functions.items()}
             table = table.with_columns(**keys)
+        if "row" in told.whole:
+            table = table.hstack(given.select(row=pl.struct(told.row)))
         self._send(self._scatter.take(table), run)
 
     def _keys(

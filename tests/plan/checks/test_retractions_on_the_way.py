@@ -34,3 +34,21 @@ def test_a_filter_on_kind_before_another_grouping_is_refused():
     with pytest.raises(PlanError, match="MS110.*'additions' looks at kind"):
         kept.key_by("n").window(ms.fixed(10)).refine(ms.retracting).aggregate(m=ms.count())
     assert kept.collect()
+
+
+@pytest.mark.parametrize("step", [{"delta": "if(kind = '-', -n, n)"}, {"sort": "kind"}])
+def test_a_column_made_of_kind_before_another_grouping_is_refused(step):
+    for made in (totals().with_columns(**step), totals().select("n", "window", **step)):
+        with pytest.raises(PlanError, match="MS110.* makes different rows of a row and its retr"):
+            made.union(made).window(ms.fixed(10)).refine(ms.retracting).aggregate(m=ms.count())
+    assert totals().with_columns(**step).collect()
+
+
+def test_another_column_called_kind_is_refused_where_rows_may_be_taken_back():
+    for make in (ms.Stream.with_columns, ms.Stream.select):
+        with pytest.raises(PlanError, match="MS110.*would be replaced by 'user'") as caught:
+            make(totals(), Kind="user")
+        assert "kind_2" in caught.value.fix
+    assert totals().with_columns(kind="KIND").collect()
+    taken_up = totals().refine(ms.accumulating).aggregate(n=ms.sum("n"))
+    assert taken_up.with_columns(kind="'mine'").group().collect()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from millstream.model.errors import PlanError
-from millstream.model.refinements import discarding, retracting
-from millstream.plan.lineage import feeding
-from millstream.plan.nodes import Filter, Grouping, Node, OneInput
+from millstream.model.refinements import discarding
+from millstream.plan.expressions import Expression
+from millstream.plan.lineage import kind_column, taking_back, up_to_groupings
+from millstream.plan.nodes import Filter, Grouping, Node, Select, WithColumns
 
 
 def check_retractions(node: Grouping) -> None:
@@ -38,7 +39,7 @@ def check_batches(input: Node) -> None:
 def check_sink(input: Node) -> None:
     """Without ``kind``, rows that are taken back would look like results."""
     source = taking_back(input)
-    if source is not None and input.schema.find("kind") is None:
+    if source is not None and kind_column(input) is None:
         raise PlanError(
             "MS110",
             f"{source.name!r} takes results back, but the rows have lost the column kind, "
@@ -47,20 +48,46 @@ def check_sink(input: Node) -> None:
         )
 
 
-def taking_back(node: Node) -> Grouping | None:
-    """A retracting grouping whose panes reach this step, if there is one."""
-    return next((g for g in feeding(node) if g.windowing.refine is retracting), None)
+def check_kind_is_kept(input: Node, columns: tuple[tuple[str, Expression], ...]) -> None:
+    """No other column takes the name ``kind`` where that says which rows are taken back."""
+    source = taking_back(input)
+    if source is None:
+        return
+    for name, expression in columns:
+        if name.lower() == "kind" and not _is_kind(expression):
+            raise PlanError(
+                "MS110",
+                f"{source.name!r} takes results back, and the column kind tells which: it would "
+                f"be replaced by {expression.text!r}",
+                fix="give yours another name, such as kind_2=…",
+            )
 
 
 def _check_nothing_reads_kind(node: Node) -> None:
     """A step that treats a row and its retraction differently breaks the grouping after it."""
-    source = taking_back(node)
-    while source is not None and isinstance(node, OneInput) and not isinstance(node, Grouping):
-        if isinstance(node, Filter) and "kind" in node.condition.columns:
+    for step in up_to_groupings(node):
+        if not isinstance(step, Filter | Select | WithColumns):
+            continue
+        source = taking_back(step.input)
+        if source is not None and _reads_kind(step):
+            keeps = "keeps a row but not its retraction"
+            makes = "makes different rows of a row and its retraction"
             raise PlanError(
                 "MS110",
-                f"{node.name!r} looks at kind, and so keeps a row but not its retraction, "
-                f"which {source.name!r} gives out",
+                f"{step.name!r} looks at kind, and so "
+                f"{keeps if isinstance(step, Filter) else makes}, which {source.name!r} gives out",
                 fix="leave kind to the grouping, which takes back what it must",
             )
-        node = node.input
+
+
+def _reads_kind(step: Filter | Select | WithColumns) -> bool:
+    if isinstance(step, Filter):
+        return "kind" in step.condition.columns
+    return any(
+        "kind" in each.columns and not (name.lower() == "kind" and _is_kind(each))
+        for name, each in step.columns
+    )
+
+
+def _is_kind(expression: Expression) -> bool:
+    return expression.column is None and expression.text.strip("`").lower() == "kind"

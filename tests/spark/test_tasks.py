@@ -1,0 +1,46 @@
+"""What Python does with rows in a stage, task by task, without Spark."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import millstream as ms
+from millstream.engine.blobs import unpacked
+from millstream.plan.nodes import Grouping
+from millstream.spark.physical import physical
+from millstream.spark.specs import InputSpec, spec_of
+from millstream.spark.tables import SIGN, TIME, late_rows
+from millstream.spark.tasks import Group
+
+
+class Sent:
+    """A run that keeps the envelopes."""
+
+    def __init__(self):
+        self.envelopes = []
+        self.send = self.envelopes.append
+
+    def next_origin(self):
+        return "here"
+
+
+def test_a_retraction_equals_the_row_it_takes_back_but_is_late_as_what_it_is():
+    rows = ms.from_rows([], schema="n int, at double", event_time="at")
+    totals = rows.window(ms.fixed(10)).refine(ms.retracting).aggregate(n=ms.sum("n"))
+    second = totals.drop("window", "pane").key_by("kind").window(ms.fixed(10))
+    counts = second.refine(ms.accumulating).aggregate(rows=ms.collect())
+    plan = physical(ms.pipeline(counts.collect("counts"), counts.late.collect("late")).sinks)
+    node = next(g for g in plan.levels if g.name == "aggregate-2")
+    assert isinstance(node, Grouping)
+    told = InputSpec({"key 0": "kind"}, {}, ("n", "kind"), node.name, ("of 0", "row"), "kind")
+    group = Group(node.name, spec=spec_of(plan, node, {}), input=told, labels=[0])
+    run = Sent()
+    group.begin(run)
+    columns = {"n": [1, 1, 2], "kind": ["+", "-", "mine"], TIME: [0, 0, 0], SIGN: [1, -1, 1]}
+    group.take(pl.DataFrame(columns), run)
+    group.end(run)
+    table = pl.concat(unpacked(envelope.payload) for envelope in run.envelopes)
+    assert table["key 0"].to_list() == ["+", "+", "mine"]
+    assert [row["kind"] for row in table["of 0"].to_list()] == ["+", "+", "mine"]
+    late = table.with_columns(start=0, end=10, late=pl.lit("expired"))
+    assert late_rows(late)["kind"].to_list() == ["+", "-", "mine"]

@@ -1,0 +1,124 @@
+"""A kind of step that a dispatch does not know is an error, never a step that does nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+import millstream as ms
+from millstream.job import run_to_the_end
+from millstream.model.triggers import Trigger
+from millstream.plan.details import details
+from millstream.plan.finishing import finishes, fires, uses_clock
+from millstream.plan.names import with_distinct_names
+from millstream.plan.nodes import Node, OneInput, SplitSource
+from millstream.plan.targets import Target
+from millstream.reference.interpreter import Interpreter
+from millstream.spark.jvm import Port, Wide
+from millstream.spark.physical import Instance, physical
+from millstream.spark.reading import reader
+from millstream.spark.row_types import RowTypes
+from millstream.spark.sinks import committer_of, writer_of
+from millstream.spark.slices import Slice
+
+ROWS = ms.from_rows([(1,), (2,)], schema="n int")
+
+
+@dataclass(frozen=True, eq=False)
+class Zip(Node):
+    """A step over two others that nothing knows how to run."""
+
+    first: Node
+    second: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.first, self.second
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffle(OneInput):
+    """The same over one."""
+
+
+class Novel(Trigger):
+    """A trigger of no kind that there is."""
+
+
+class Nowhere(Target):
+    """A target of no kind that there is."""
+
+    kind = "write_nowhere"
+
+
+ZIP = Zip("zip", ROWS.schema, ROWS.node, ROWS.filter("n > 1").node)
+SHUFFLE = Shuffle("shuffle", ROWS.schema, ROWS.node)
+SOURCE = SplitSource("ticker", ROWS.schema, True, None)
+SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
+
+
+def sink_of(node: Node) -> Node:
+    (sink,) = ROWS.collect("all").sinks
+    return replace(sink, input=node)  # type: ignore[call-arg]
+
+
+def unknown(what: str) -> Any:
+    return pytest.raises(TypeError, match=f"an unknown {what}")
+
+
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE])
+def test_the_reference_runs_no_step_that_it_does_not_know(node: Node) -> None:
+    with unknown("kind of step: (Zip 'zip'|Shuffle 'shuffle')"):
+        Interpreter(node)
+    with unknown("kind of step"):
+        run_to_the_end("job", (sink_of(node),))
+
+
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE])
+def test_the_physical_plan_loses_no_input_of_a_step_that_it_does_not_know(node: Node) -> None:
+    with unknown("kind of step"):
+        physical((sink_of(node),))
+
+
+def test_no_step_is_renamed_without_its_inputs() -> None:
+    other = ROWS.filter("n > 5").node
+    with unknown("kind of step: Zip"):
+        with_distinct_names(ROWS.filter("n > 0").node, replace(ZIP, second=other))
+
+
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE, SOURCE])
+def test_the_plan_says_of_no_step_that_it_does_nothing(node: Node) -> None:
+    with unknown("kind of step"):
+        details(node)
+
+
+def test_spark_reads_types_and_lowers_no_step_that_it_does_not_know() -> None:
+    plan = physical(ROWS.collect("all").sinks)
+    row = plan.instances[0]
+    step = Instance(SHUFFLE, "run", 0, 1, input=row)
+    types = RowTypes(plan)
+    types[row] = StructType()
+    wide = Wide(None, {row: Port({})}, [])  # type: ignore[arg-type]
+    read = reader(None, False, None, {})  # type: ignore[arg-type]
+    for act in (lambda: types.of(step), lambda: wide.run(step), lambda: read(SOURCE)):
+        with unknown("kind of step"):
+            act()
+
+
+@pytest.mark.parametrize("question", [fires, finishes, uses_clock])
+def test_no_trigger_is_taken_for_one_that_never_fires(question: Any) -> None:
+    with unknown("trigger"):
+        question(Novel())
+
+
+def test_no_target_is_taken_for_another() -> None:
+    for act in (
+        lambda: writer_of("sink", Nowhere(), SLICE),
+        lambda: committer_of("sink", Nowhere()),
+        lambda: details(replace(sink_of(ROWS.node), target=Nowhere())),  # type: ignore[call-arg]
+    ):
+        with unknown("target"):
+            act()
