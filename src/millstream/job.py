@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import signal
-import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
+from millstream.at_exit import end_with_the_program
 from millstream.interrupts import interruptible, interrupts_later, on_interrupt
-from millstream.model.errors import MillstreamError, PlanError, RunError, did_you_mean
+from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
 from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from millstream.spark.running import StreamingJob
 
 Mode = Literal["streaming", "batch"]
-_running: set[Job] = set()
 
 
 class Job:
@@ -49,10 +48,15 @@ class Job:
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """The rows that a sink has collected; ``sink`` may be left out where there is only one.
 
+        If the job has failed, this raises its error, unless the program has seen it already: then
+        it returns the rows of the batches before.
+
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").collect().run("big").rows()
         [{'n': 2}]
         """
+        if self._stream is not None and self._stream.outcome.unseen:
+            self._stream.outcome.check()
         collected = [s.name for s in self._sinks if isinstance(s, Sink) and _in_memory(s)]
         if sink is None and len(collected) == 1:
             return self._rows(collected[0])
@@ -89,20 +93,20 @@ class Job:
         if self._stream is not None:
             from millstream.live import view_of, wait
 
-            try:
-                wait(self._tracker, self._stream.stop, view_of(self.name))
-            except KeyboardInterrupt:
-                self._stream.abandon()
-                self._stream.join()
-                raise
-            self._ended(self._stream)
+            with self._awaited(self._stream):
+                try:
+                    wait(self._tracker, self._stream.stop, view_of(self.name))
+                except KeyboardInterrupt:
+                    self._stream.abandon()
+                    self._stream.join()
+                    raise
         return self
 
     def stop(self) -> Job:
         """Stops the job after the batch under way; it can be resumed from its checkpoint."""
         if self._stream is not None:
-            self._stream.stop()
-            self._ended(self._stream)
+            with self._awaited(self._stream):
+                self._stream.stop()
         return self
 
     def process_all(self) -> Job:
@@ -113,11 +117,13 @@ class Job:
                 self._stream.process_all()
         return self
 
-    def _ended(self, stream: StreamingJob) -> None:
-        stream.join()
-        _running.discard(self)
-        if stream.error is not None:
-            raise stream.error
+    @contextmanager
+    def _awaited(self, stream: StreamingJob) -> Iterator[None]:
+        """Goes around what waits for the job's end, and raises what ended it."""
+        with stream.outcome.awaited():
+            yield
+            stream.join()
+        stream.outcome.check()
 
     def _no_such(self, sink: str | None, collected: list[str]) -> PlanError:
         names = [s.name for s in self._sinks]
@@ -138,7 +144,8 @@ class Job:
         written = progress.written
         sinks = ", ".join(f"{_count(written.get(s.name, 0))} in {s.name!r}" for s in self._sinks)
         counts = f"{progress.late} late, {progress.rejected} rejected"
-        return f"<Job {self.name!r}: {progress.state}; {sinks}; {counts}>"
+        error = f" ({progress.error.splitlines()[0]})" if progress.error else ""
+        return f"<Job {self.name!r}: {progress.state}{error}; {sinks}; {counts}>"
 
     def _repr_svg_(self) -> str:
         return draw_plan(*self._sinks)
@@ -240,14 +247,10 @@ def _run_on_spark(
     try:
         with interrupts_later():
             job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
-            _running.difference_update([each for each in _running if each.progress().over])
-            _running.add(job)
-            # Before what the session has left for the end of the program: the last comes first.
-            atexit.unregister(_stop_what_runs)
-            atexit.register(_stop_what_runs)
+            end_with_the_program(job._stream)
         if all(source.bounded for source in plan.sources):
-            with on_interrupt(signal.default_int_handler):
-                job._ended(job._stream)
+            with on_interrupt(signal.default_int_handler), job._awaited(job._stream):
+                pass
     except KeyboardInterrupt:
         job.stop()
         raise
@@ -274,24 +277,6 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
             "is run; or leave the checkpoint out",
         )
     return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)
-
-
-def _stop_what_runs() -> None:
-    """A program that ends takes its jobs along: they are stopped where they can be resumed."""
-    for job in list(_running):
-        over = job.progress().over
-        if not over:
-            print(
-                f"millstream: job {job.name!r} is stopped because the program ends; "
-                "write job.wait() to let it run",
-                file=sys.stderr,
-            )
-        try:
-            # At its end, the program may take what goes on at a server for over.
-            if not (job._stream and job._stream.leave()) and not over:
-                job.stop()
-        except MillstreamError as error:
-            print(error, file=sys.stderr)
 
 
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:

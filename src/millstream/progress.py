@@ -87,6 +87,8 @@ class Progress:
     """Rows for each sink."""
     recent_rows: tuple[int, ...]
     """Rows of each of the last batches, the newest at the end."""
+    error: str | None = None
+    """What ended a job that has failed."""
 
     @property
     def late(self) -> int:
@@ -113,6 +115,7 @@ class Progress:
         last, lag = self.last_batch_seconds, self.watermark_lag
         return {
             "state": self.state,
+            "error": self.error,
             "batches": self.batches,
             "rows": self.rows,
             "rows_per_second": round(self.rows_per_second, 1),
@@ -138,7 +141,8 @@ class Progress:
             parts.append(f"state {size_in_words(self)}")
         parts += [f"{self.late:,} late", f"{self.rejected:,} rejected"]
         parts += [f"{self.lost:,} lost"] if self.lost else []
-        return f"{self.state}: {', '.join(parts)}"
+        error = f" ({self.error.splitlines()[0]})" if self.error else ""
+        return f"{self.state}{error}: {', '.join(parts)}"
 
 
 class Tracker:
@@ -157,6 +161,7 @@ class Tracker:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._state: State = "starting"
+        self._error: str | None = None
         self._recent: dict[int, BatchReport] = {}
         self._forgotten = -1  # the last batch that is no longer among the recent ones
         self._batches = 0
@@ -173,6 +178,12 @@ class Tracker:
                 return
             self._state = state
             self._changed.notify_all()
+
+    def fail(self, error: str) -> None:
+        """Says that the job has failed, and of what."""
+        with self._changed:
+            self._error = error
+            self.state("failed")
 
     def report(self, report: BatchReport) -> None:
         """Adds a finished batch, or puts it in the place of the same one before."""
@@ -209,6 +220,7 @@ class Tracker:
                 lost_by_step=dict(self._lost),
                 written=dict(self._written),
                 recent_rows=tuple(report.rows for report in recent),
+                error=self._error if self._state == "failed" else None,
             )
 
     def wait_for_change(self, timeout: float) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
+from millstream.outcome import Outcome, error_text
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
 from millstream.spark.kafka_losses import Losses
@@ -59,7 +60,7 @@ def run_batch(
 
 
 class StreamingJob:
-    """A running query. Whatever ends it, ``ended`` is called, with the error if it is one."""
+    """A running query. What ended it, if that was an error, is its ``outcome``."""
 
     def __init__(
         self,
@@ -71,6 +72,8 @@ class StreamingJob:
         every: str | None,
         topics: Mapping[str, Topics],
     ) -> None:
+        self.name = name
+        self.outcome = Outcome(name)
         self._ledger = ledger
         self._positions = Positions(name, topics.values())
         self._losses = Losses(topics.values(), checkpoint.folder)
@@ -85,7 +88,6 @@ class StreamingJob:
         self._over = False
         self._abandoned = False
         self._asked = 0.0
-        self.error: BaseException | None = None
         self._clock = clock = plan.needs_clock
         with explained():
             folder = checkpoint.folder
@@ -114,6 +116,11 @@ class StreamingJob:
             self.query: StreamingQuery = writer.foreachBatch(batch).start()
         self._thread = threading.Thread(target=self._watch, name=f"millstream-{name}", daemon=True)
         self._thread.start()
+
+    @property
+    def over(self) -> bool:
+        """Whether the job has ended."""
+        return self._ledger.tracker.progress().over
 
     def stop(self) -> None:
         """Asks for an end after the batch under way; returns at once."""
@@ -154,16 +161,16 @@ class StreamingJob:
 
     def process_all(self) -> None:
         """Waits until all that the sources have now is processed, or the job has ended."""
-        try:
-            with explained():
-                interruptible(self._all_processed)
-        except Exception:
-            # What ended the job ends the waiting too: it tells what it was, unless it was a stop.
-            self.join()
-            if self.error is not None:
-                raise self.error from None
-        else:
-            interruptible(self._hear)
+        with self.outcome.awaited():
+            try:
+                with explained():
+                    interruptible(self._all_processed)
+            except Exception:
+                self.join()  # what ended the job has ended the waiting too
+            else:
+                interruptible(self._hear)
+                return
+        self.outcome.check()  # nothing if the job was stopped
 
     def _all_processed(self) -> None:
         if self._ends or not self._clock:
@@ -226,8 +233,8 @@ class StreamingJob:
             if stopped or self._abandoned:
                 tracker.state("stopped")
             else:
-                self.error = error
-                tracker.state("failed")
+                self.outcome.fail(error)
+                tracker.fail(error_text(error))
             self.abandon()
         with suppress(Exception):  # the JVM itself may be gone
             self._positions.follow(self.query, self._done)
