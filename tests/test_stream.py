@@ -164,7 +164,7 @@ def test_a_condition_is_true_or_false() -> None:
             ROWS.filter(condition)
         assert caught.value.fix == f"write a comparison, such as {instead}"
         ROWS.filter(eval(instead))
-    ROWS.filter("some_udf(points)")
+    ROWS.filter("session.some_udf(points)")
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_files_are_written_to_a_path_in_a_format() -> None:
         (ROWS.select("user").key_by("user"), "<Stream 'select-1': user STRING; key user>"),
         (ROWS.select("user").group(), "<Stream 'aggregate-1': values ARRAY<STRUCT<user: STRING>>, "
          "window, pane>"),
-        (ROWS.select("some_udf(user) AS x"), "<Stream 'select-1': x ?>"),
+        (ROWS.select("session.some_udf(user) AS x"), "<Stream 'select-1': x ?>"),
     ],
 )  # fmt: skip
 def test_the_repr_tells_the_step_the_columns_and_the_settings(stream: Stream, text: str) -> None:

@@ -67,7 +67,8 @@ def test_types_are_those_of_spark(text: str, type: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["price * 2", "price + price", "points * 1.5", "1.5", "ratio * 2", "at - at", "NULL",
-     "some_udf(points)", "counts['a']", "items.n", "from_json(team, 'a int')", "round(points)"],
+     "session.some_udf(points)", "counts['a']", "items.n", "from_json(team, 'a int')",
+     "round(points)"],
 )  # fmt: skip
 def test_a_type_that_is_not_certain_is_not_claimed(text: str) -> None:
     assert scalar(text, SCHEMA).type is None

@@ -33,6 +33,7 @@ CODES = {
     "MS118": "an instant that is no instant",
     "MS119": "a missing watermark policy",
     "MS120": "a file format that cannot hold the columns",
+    "MS124": "an unknown SQL function",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",

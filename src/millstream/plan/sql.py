@@ -5,7 +5,7 @@ This is the one place that knows sqlglot's trees; the rest of the plan sees text
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
@@ -17,6 +17,7 @@ from sqlglot.typing import EXPRESSION_METADATA
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.ddl import UnknownTypeError, canonical_type, identifier
 from millstream.plan.schema import Schema, find_name
+from millstream.plan.spark_functions import check_functions
 
 _T = exp.DType
 _TIMES = (_T.TIMESTAMPTZ, _T.TIMESTAMPNTZ, _T.DATE)
@@ -51,11 +52,28 @@ def read_expression(
     _check_scalar(tree, text)
     reads = {_resolve(column, schema) for column in tree.find_all(exp.Column)}
     spelled = _Spelling(dialect="spark", comments=False).generate(tree)
+    check_functions(spelled)
     return name, spelled, _type(tree), frozenset(reads)
 
 
 class _Spelling(SparkGenerator):
-    """Spark SQL as people write it: ``user IS NOT NULL``, not ``NOT user IS NULL``."""
+    """Spark SQL as people write it: ``user IS NOT NULL``, not ``NOT user IS NULL``.
+
+    Some functions that Spark has by now, sqlglot replaces by something else.
+    """
+
+    TYPE_MAPPING: ClassVar = {
+        kind: name for kind, name in SparkGenerator.TYPE_MAPPING.items() if kind != _T.TIME
+    }
+
+    def tochar_sql(self, expression: exp.ToChar) -> str:
+        return self.func("TO_CHAR", expression.this, expression.args.get("format"))
+
+    def parsejson_sql(self, expression: exp.ParseJSON) -> str:
+        return self.func("PARSE_JSON", expression.this)
+
+    def localtimestamp_sql(self, expression: exp.Localtimestamp) -> str:
+        return self.func("LOCALTIMESTAMP")
 
     def not_sql(self, expression: exp.Not) -> str:
         inner = expression.this
@@ -100,7 +118,7 @@ def _check_scalar(tree: exp.Expr, text: str) -> None:
         if found is not None:
             what = f"{found.sql('spark')!r} {what}, not a value of one row"
             raise PlanError("MS112", what, fix=fix)
-    if not isinstance(tree, exp.Condition | exp.Interval):
+    if not isinstance(tree, exp.Condition | exp.Interval | exp.AtTimeZone | exp.FromTimeZone):
         raise _unreadable(text, "it is a statement")
 
 

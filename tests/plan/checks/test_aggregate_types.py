@@ -44,7 +44,7 @@ def test_the_refusal_says_the_type_and_what_to_write() -> None:
 
 
 @pytest.mark.parametrize("make", NUMERIC)
-@pytest.mark.parametrize("column", ["t", "i", "l", "f", "d", "p", "p * 2", "some_udf(s)"])
+@pytest.mark.parametrize("column", ["t", "i", "l", "f", "d", "p", "p * 2", "session.some_udf(s)"])
 def test_numbers_and_what_has_no_known_type_pass(make: object, column: str) -> None:
     ROWS.aggregate(x=make(column))  # type: ignore[operator]
 

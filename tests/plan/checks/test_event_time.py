@@ -63,7 +63,7 @@ def test_other_types_cannot(type: str) -> None:
 
 
 def test_a_type_that_is_not_known_passes() -> None:
-    UNTIMED.with_columns(x="some_udf(k)").with_event_time("x")
+    UNTIMED.with_columns(x="session.some_udf(k)").with_event_time("x")
 
 
 def test_the_column_must_be_there() -> None:

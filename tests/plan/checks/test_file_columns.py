@@ -61,7 +61,7 @@ def test_parquet_and_json_hold_everything(format: str) -> None:
 
 def test_text_is_one_column_of_strings() -> None:
     of("line string").write_files("/data/out", format="text")
-    of("n int").select(line="some_udf(n)").write_files("/data/out", format="text")
+    of("n int").select(line="session.some_udf(n)").write_files("/data/out", format="text")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_streams_are_counted_from_the_first() -> None:
 
 
 def test_a_type_that_is_not_known_on_one_side_is_taken_from_the_other() -> None:
-    unknown = ROWS.select("some_udf(b) AS a", "b")
+    unknown = ROWS.select("session.some_udf(b) AS a", "b")
     assert str(ROWS.union(unknown).schema) == str(unknown.union(ROWS).schema) == "a INT, b STRING"
 
 
