@@ -57,8 +57,10 @@ def from_rows(
     """A stream of the rows given, which ends after them.
 
     Rows are dicts, tuples in the order of the schema, or dataclass instances, which bring their
-    own schema.
+    own schema. Where there is one column, its value alone is a row.
 
+    >>> from_rows(["to", "be"], schema="word string")
+    <Stream 'rows-1': word STRING>
     >>> from_rows([{"user": "ann", "at": 1.0}], schema="user string, at double", event_time="at")
     <Stream 'event_time-1': user STRING, at DOUBLE>
     """

@@ -122,13 +122,16 @@ class Stream:
         """One row for each row, made by a function of a dict of columns.
 
         The result's columns are told by ``schema`` or by the function's return annotation, a
-        dataclass, TypedDict or NamedTuple. A row on which the function raises stops the pipeline,
+        dataclass, TypedDict or NamedTuple; of a single column, the function may give the value
+        alone. A row on which the function raises stops the pipeline,
         unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
         >>> numbers.map(lambda row: {"name": f"number {row['n']}"}, schema="name string")
         <Stream 'map-1': name STRING>
+        >>> numbers.map(lambda row: row["n"] + 1, schema="next int").collect().run().rows()
+        [{'next': 2}, {'next': 3}]
         """
         return self._then(building.function(self.node, "map", function, schema, on_error))
 

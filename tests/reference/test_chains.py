@@ -336,7 +336,8 @@ def test_a_function_that_returns_something_else_than_a_row_is_told_so():
     for made, says in [
         ({"y": 1}, "has no column 'x'"),
         ({"x": "one"}, "has 'one' in column 'x', which does not fit INT"),
-        (1, "is 1, which is no row"),
+        (None, "is None, which is no row"),
+        ((1, 2), r"is \(1, 2\), 2 values, which is no row"),
     ]:
         says = f"MS202 in step 'map-1': the result of <lambda> {says}.*; it was made of the record"
         with pytest.raises(RunError, match=f"{says} {{'n': 1}}\n"):

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
+from faulty import FAULTS
 from millstream.model.errors import RunError
 from millstream.plan.targets import Each
 from millstream.spark.sinks import Slice, committer_of, writer_of
@@ -55,11 +56,22 @@ def test_a_failure_names_the_sink_the_function_and_the_slice():
         writer.close()
     assert str(caught.value) == (
         "MS201 in step 'store': save failed on batch 7, slice 2 (2 rows): KeyError: 'user'\n"
-        "  What to do: mend it, then run the job again: it goes on with this batch\n"
+        "  What to do: fix it, then run the job again: it resumes with this batch\n"
         "  More: docs/errors/MS201.md"
     )
     assert isinstance(caught.value.__cause__, KeyError)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize("error", [FAULTS["exit"][0], FAULTS["text"][0], FAULTS["huge"][0]])
+def test_a_function_may_fail_in_any_way(error):
+    def save(rows, batch, slice):
+        raise error
+
+    writer = writer_of("store", Each(save), SLICE)
+    writer.write(pa.table({"n": [1]}))
+    with pytest.raises(RunError, match=f"MS201 in step 'store': .*{type(error).__name__}"):
+        writer.close()
 
 
 def test_there_is_nothing_to_commit():

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 
+import faulty
 import millstream as ms
 from agreement import AGGREGATES
 from bags import assert_same_rows, bag
@@ -27,6 +28,7 @@ from millstream.testing import Elements
 from scripts import NUMBERS, refinements, safe_triggers, settings_of_windows, steps, windows
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
+cloudpickle.register_pickle_by_value(faulty)
 
 SCORES = "user string, team string, points int, ratio double, at double"
 
@@ -658,3 +660,18 @@ def test_columns_of_the_user_keep_what_they_hold_whatever_they_are_called(spark)
     (pane,) = job.rows("mine")
     assert {row["kind"] for row in pane["values"]} == {"of RED", "of BLUE", None}
     assert all(row["key 0"] == row["user"] for pane in job.rows("listed") for row in pane["rows"])
+
+
+def test_functions_fail_in_every_way_as_in_this_process(spark):
+    rows = ms.from_rows(faulty.HOWS, schema="how string")
+    good = rows.map(faulty.fail, schema="how string", on_error="reject").named("fail")
+    more = rows.flat_map(faulty.yields, schema="how string", on_error="reject").named("yields")
+    both = good.union(more)
+    run_both(ms.pipeline(both.collect("good"), both.rejected.collect("rejected")), spark)
+    for how in ("exiting", "huge", "held"):
+        one = ms.from_rows([how], schema="how string")
+        with pytest.raises(RunError) as expected:
+            one.map(faulty.fail, schema="how string").collect().run("here")
+        with pytest.raises(RunError) as caught:
+            one.map(faulty.fail, schema="how string").collect().run("there", spark=spark)
+        assert str(caught.value) == str(expected.value)

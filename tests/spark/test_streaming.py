@@ -498,7 +498,7 @@ def test_a_function_that_fails_ends_the_job_with_its_error_and_mended_it_goes_on
     told = (
         "MS201 in step 'checked': fragile failed on the record "
         "{'host': 'x', 'user': 'ann', 'points': 0, 'at': 1.0}: "
-        "ZeroDivisionError: integer division or modulo by zero\n  What to do: mend it"
+        "ZeroDivisionError: integer division or modulo by zero\n  What to do: fix it"
     )
     for ask in (job.process_all, job.wait, job.stop):
         with pytest.raises(RunError) as caught:

@@ -16,6 +16,7 @@ from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import checked_function, checked_on_error, result_schema
 from millstream.plan.grouping import Key, Keys, late_schema
+from millstream.plan.lineage import taking_back
 from millstream.plan.names import (
     automatic_name,
     check_names,
@@ -95,8 +96,10 @@ def function(
         checked = checked_function(given, shape)
         if shape == "map_batches":
             check_batches(input)
-        result = result_schema(checked, shape, schema)
-        return Function(step, result, input, shape, checked, checked_on_error(on_error))
+        made = result_schema(checked, shape, schema)
+        kind = None if taking_back(input) is None else made.find("kind")
+        says = None if kind is None else kind.name
+        return Function(step, made, input, shape, checked, checked_on_error(on_error), says)
 
 
 def event_time(input: Node, column: Any, watermark: Any) -> EventTime:

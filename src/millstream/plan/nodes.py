@@ -171,6 +171,8 @@ class Function(OneInput):
     shape: Literal["map", "flat_map", "map_batches"]
     function: Callable[[Any], Any]
     on_error: OnError
+    kind_column: str | None = None
+    """The column in which the function hands on which rows are taken back, where any may be."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from millstream.model.errors import PlanError, RunError
+from millstream.plan.records import shown
 from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
 from millstream.plan.values import MisfitError, as_mapping, keeping, python_values
@@ -15,14 +16,21 @@ from millstream.plan.values import MisfitError, as_mapping, keeping, python_valu
 def row_of(value: Any, schema: Schema, *, what: str, step: str | None = None) -> dict[str, Any]:
     """The row that ``value`` is: a mapping, a dataclass instance, or a tuple in schema order.
 
+    Where there is one column, its value alone is a row, too; but None is not, for that is what
+    a function without ``return`` gives.
+
     >>> row_of(("ann", 3), Schema.of("user string, points int"), what="row 0")
     {'user': 'ann', 'points': 3}
+    >>> row_of("ann", Schema.of("user string"), what="row 0")
+    {'user': 'ann'}
     """
     given = value if isinstance(value, tuple) else as_mapping(value)
     if isinstance(given, Mapping):
         values = _by_name(given, schema, what, step)
     elif isinstance(given, tuple | list) and len(given) == len(schema.fields):
         values = list(given)
+    elif len(schema.fields) == 1 and not isinstance(given, tuple | list | None):
+        values = [given]
     else:
         raise _no_row(value, schema, what, step)
     row = {}
@@ -63,7 +71,7 @@ def _by_name(value: Mapping[str, Any], schema: Schema, what: str, step: str | No
         )
         raise RunError(
             "MS202",
-            f"{what} {wrong}: {dict(value)!r}",
+            f"{what} {wrong}: {shown(dict(value))}",
             fix=f"give exactly the columns of the schema ({', '.join(schema.names)}), "
             "with None where there is no value",
             step=step,
@@ -76,19 +84,20 @@ def _misfit(value: Any, field: Field, why: str, what: str, step: str | None) -> 
     told = f"which does not fit {type}{why and f': {why}'}"
     return RunError(
         "MS202",
-        f"{what} has {value!r} in column {field.name!r}, {told}",
+        f"{what} has {shown(value)} in column {field.name!r}, {told}",
         fix=f"give {python_values(type)}, or None, or another type in the schema",
         step=step,
     )
 
 
 def _no_row(value: Any, schema: Schema, what: str, step: str | None) -> RunError:
-    given = isinstance(value, tuple | list)
+    count = f", {_values(len(value))}" if isinstance(value, tuple | list) else ""
+    (first, *more) = schema.names
+    null = f"; where there is no value, {{{first!r}: None}}" if value is None and not more else ""
     return RunError(
         "MS202",
-        f"{what} is {value!r}{f', {_values(len(value))}' if given else ''}, which is no row of "
-        f"the schema {schema}",
-        fix=f"give a dict, a dataclass instance, or a tuple of {_values(len(schema.fields))}",
+        f"{what} is {shown(value)}{count}, which is no row of the schema {schema}",
+        fix=f"give a dict, a dataclass instance, or a tuple of {_values(len(schema.fields))}{null}",
         step=step,
     )
 

@@ -13,9 +13,10 @@ from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate
 from millstream.model.errors import MillstreamError, RunError
 from millstream.model.panes import Kind
+from millstream.plan.records import shown
 from millstream.plan.values import MisfitError, keeping, python_values
 from millstream.reference.elements import Element
-from millstream.reference.functions import failure, listed
+from millstream.reference.functions import cause_of, failure, listed
 from millstream.reference.ordering import ordering
 
 OF_NUMBERS = (
@@ -52,13 +53,15 @@ def _summary(column: Column, elements: Sequence[Element]) -> Any:
         return evaluate(column.aggregate, items)
     except MillstreamError:
         raise
-    except Exception as error:  # values that do not go together
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # values that do not go together
         on = f"the values {listed([item.value for item in items])}"
-        raise _failed(column.aggregate, on, error) from error
+        raise _failed(column.aggregate, on, error) from cause_of(error)
 
 
-def _failed(aggregate: Aggregate, on: str, error: Exception) -> RunError:
-    fix = "mend it, or leave out the values that it cannot take: filter(…) before"
+def _failed(aggregate: Aggregate, on: str, error: BaseException) -> RunError:
+    fix = "fix it, or leave out the values that it cannot take: filter(…) before"
     return failure(None, str(aggregate), on, error, fix)
 
 
@@ -233,13 +236,15 @@ def fold(combine: described.Combine, values: Sequence[Any]) -> Any:
             accumulator = combine.add(accumulator, at)
         at = None
         result = combine.extract(accumulator)
-    except Exception as error:  # whatever a user's function raises
-        on = f"the values {listed(values)}" if at is None else f"the value {at!r}"
-        raise _failed(combine, on, error) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's function raises
+        on = f"the values {listed(values)}" if at is None else f"the value {shown(at)}"
+        raise _failed(combine, on, error) from cause_of(error)
     try:
         return keeping(promised_type(combine.returns))(result)
     except MisfitError as error:
-        raise misfit(combine, repr(result), f"{error}") from None
+        raise misfit(combine, shown(result), f"{error}") from None
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Runs users' functions over rows, and says precisely which record made one fail."""
+"""Runs users' functions over rows, and says precisely which record made one fail.
+
+Whatever a user's function raises is that function's failure: ``SystemExit`` too, and exceptions
+that cannot even be written as text. Only ``KeyboardInterrupt`` passes: somebody wants to stop.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from typing import Any
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.functions import function_name
 from millstream.plan.nodes import Function
+from millstream.plan.records import MOST_TEXT, shown, text_of
 from millstream.plan.rows import row_of
 from millstream.reference.rows import Row
 
 Reject = Callable[[str, Any], None]
 """Takes the reason and the record."""
 
+Made = list[dict[str, Any]]
 _MOST_LISTED = 10
 
 
@@ -25,7 +31,7 @@ def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     return [
         Row(values, row.time, row.kind)
         for row in rows
-        for values in _guarded(node, row.values, reject, _call_on_row)
+        for values in _guarded(node, row, row.values, reject, _call_on_row)
     ]
 
 
@@ -34,17 +40,36 @@ def own_copy(values: dict[str, Any]) -> dict[str, Any]:
     return {name: deepcopy(value) for name, value in values.items()}
 
 
-def _call_on_row(node: Function, values: dict[str, Any]) -> list[dict[str, Any]]:
-    made = node.function(own_copy(values))
-    return _rows(node, made if node.shape == "flat_map" else [made])
+def _call_on_row(node: Function, row: Row) -> Made:
+    made = node.function(own_copy(row.values))
+    rows = _rows(node, made if node.shape == "flat_map" else [made])
+    if node.kind_column is not None:
+        for each in rows:
+            _check_kind(node, each[node.kind_column], row)
+    return rows
 
 
-def _rows(node: Function, made: Any) -> list[dict[str, Any]]:
+def _check_kind(node: Function, kind: Any, row: Row) -> None:
+    """Where rows may be taken back, their kind says so, and a function hands it on."""
+    if kind == row.kind:
+        return
+    raise RunError(
+        "MS202",
+        f"the result of {function_name(node.function)} has {shown(kind)} in column "
+        f"{node.kind_column!r}, which says whether a row is taken back, and here must be "
+        f"{row.kind!r}",
+        fix="copy it from the row that the function gets, row['kind'], or give your column "
+        "another name",
+        step=node.name,
+    )
+
+
+def _rows(node: Function, made: Any) -> Made:
     what = f"the result of {function_name(node.function)}"
-    if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
+    if not isinstance(made, Iterable) or isinstance(made, str | bytes | Mapping):
         raise RunError(
             "MS202",
-            f"{what} is {made!r}, not several rows",
+            f"{what} is {shown(made)}, not several rows",
             fix=f"{node.shape}(…) takes a function that gives a list of rows, or yields them",
             step=node.name,
         )
@@ -54,51 +79,57 @@ def _rows(node: Function, made: Any) -> list[dict[str, Any]]:
 def _apply_to_batch(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     # A function may make any number of rows of a batch, and each must have a time and a kind:
     # so rows are given to it in groups that share both, and its results share them too.
-    groups: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Any, Any], Made] = {}
     for row in rows:
         groups.setdefault((row.time, row.kind), []).append(row.values)
     return [
         Row(values, time, kind)
         for (time, kind), batch in groups.items()
-        for values in _guarded(node, batch, reject, _call_on_batch)
+        for values in _guarded(node, batch, batch, reject, _call_on_batch)
     ]
 
 
-def _call_on_batch(node: Function, batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _call_on_batch(node: Function, batch: Made) -> Made:
     made = node.function([own_copy(values) for values in batch])
     return _rows(node, made)
 
 
 def _guarded(
-    node: Function,
-    record: Any,
-    reject: Reject,
-    call: Callable[[Function, Any], list[dict[str, Any]]],
-) -> Iterable[dict[str, Any]]:
+    node: Function, given: Any, record: Any, reject: Reject, call: Callable[[Function, Any], Made]
+) -> Made:
     try:
-        return call(node, record)
-    except Exception as error:  # whatever a user's function raises
+        return call(node, given)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's function raises
         if node.on_error == "reject":
             reject(_reason(error), record)
         elif node.on_error == "fail" and isinstance(error, RunError) and error.step == node.name:
-            what = f"{error.what}; it was made of {_told(record)}"
+            what = f"{error.what}; it was made of {_given_text(record)}"
             # Of two such errors in a traceback, the driver would find the one that knows less.
             raise RunError(error.code, what, fix=error.fix, step=error.step) from None
         elif node.on_error == "fail":
-            fix = 'mend it, or write on_error="reject" to send such records to .rejected'
+            fix = 'fix it, or write on_error="reject" to send such records to .rejected'
             name = function_name(node.function)
-            raise failure(node.name, name, _told(record), error, fix) from error
+            made = failure(node.name, name, _given_text(record), error, fix)
+            raise made from cause_of(error)
         return []
 
 
-def _told(record: Any) -> str:
+def _given_text(record: Any) -> str:
     """What a function was given: a record, or a batch of them."""
-    return f"the records {listed(record)}" if isinstance(record, list) else f"the record {record!r}"
+    several = isinstance(record, list)
+    return f"the records {listed(record)}" if several else f"the record {shown(record)}"
 
 
-def failure(step: str | None, what: str, on: str, error: Exception, fix: str) -> RunError:
+def failure(step: str | None, what: str, on: str, error: BaseException, fix: str) -> RunError:
     """The error that names the step, what failed in it, and the record."""
     return RunError("MS201", f"{what} failed on {on}: {_reason(error)}", fix=fix, step=step)
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    """What a traceback shows beside a failure: the user's lines, but no text of megabytes."""
+    return error if len(text_of(str, error)) <= MOST_TEXT else None
 
 
 def listed(values: Sequence[Any]) -> str:
@@ -108,11 +139,12 @@ def listed(values: Sequence[Any]) -> str:
     ("[1, 'a']", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 990 more]')
     """
     more = len(values) - _MOST_LISTED
-    first = ", ".join(repr(value) for value in values[:_MOST_LISTED])
+    first = ", ".join(shown(value) for value in values[:_MOST_LISTED])
     return f"[{first} and {more} more]" if more > 0 else f"[{first}]"
 
 
-def _reason(error: Exception) -> str:
-    """The error in a line of text that can be written, whatever was half of a surrogate pair."""
-    told = error.what if isinstance(error, MillstreamError) else f"{type(error).__name__}: {error}"
-    return told.encode(errors="backslashreplace").decode()
+def _reason(error: BaseException) -> str:
+    """The error in text that can be written, whatever was half of a surrogate pair."""
+    text = f"{type(error).__name__}: {shown(error, str)}"
+    text = error.what if isinstance(error, MillstreamError) else text
+    return text.encode(errors="backslashreplace").decode()

@@ -13,12 +13,12 @@ from millstream.plan import nodes
 from millstream.plan.expressions import Expression
 from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.nodes import Node, walk
-from millstream.plan.records import record_text
+from millstream.plan.records import record_text, shown
 from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
-from millstream.reference.functions import apply, failure
+from millstream.reference.functions import apply, cause_of, failure
 from millstream.reference.grouping import MakeGroups, reference_groups
 from millstream.reference.rows import Row, event_time, late_row, pane_row, why_no_time
 
@@ -205,9 +205,12 @@ def _columns(node: nodes.Select | nodes.WithColumns) -> Callable[[Step], list[Ro
 def _guarded(node: Node, what: str, compute: Compute, values: dict[str, Any]) -> Any:
     try:
         return compute(values)
-    except Exception as error:  # whatever a user's expression or function raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's expression or function raises
         fix = (
             "write an expression that cannot fail (try_cast, nullif), or compute it in "
             "map(…, on_error='reject')"
         )
-        raise failure(node.name, what, f"the record {values!r}", error, fix) from error
+        made = failure(node.name, what, f"the record {shown(values)}", error, fix)
+        raise made from cause_of(error)

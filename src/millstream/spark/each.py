@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.plan.functions import function_name
-from millstream.reference.functions import failure
+from millstream.reference.functions import cause_of, failure
 from millstream.spark.python_rows import python_rows
 from millstream.spark.slices import Slice
 
@@ -42,14 +42,16 @@ class EachWriter:
         count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
         try:
             self._function(rows, batch, number)
-        except Exception as error:  # whatever a user's function raises
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's function raises
             raise failure(
                 self._sink,
                 function_name(self._function),
                 f"batch {batch}, slice {number} ({count})",
                 error,
-                fix="mend it, then run the job again: it goes on with this batch",
-            ) from error
+                fix="fix it, then run the job again: it resumes with this batch",
+            ) from cause_of(error)
 
 
 class EachCommitter:

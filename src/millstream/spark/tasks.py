@@ -16,9 +16,9 @@ from millstream.model.instants import START_OF_TIME
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.functions import function_name
 from millstream.plan.nodes import Function, KafkaSource
-from millstream.plan.records import record_text
+from millstream.plan.records import record_text, shown
 from millstream.plan.targets import Target
-from millstream.reference.functions import apply, failure, own_copy
+from millstream.reference.functions import apply, cause_of, failure, own_copy
 from millstream.spark.decoding import decoded
 from millstream.spark.loading import PATH, loaded
 from millstream.spark.sinks import Writer, expect, writer_of
@@ -231,10 +231,13 @@ class Group(Task):
         def key(row: Any) -> Any:
             try:
                 return function(own_copy(row))
-            except Exception as error:  # whatever a user's function raises
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # whatever a user's function raises
                 fix = "write a function that cannot fail, or compute the key in map(…)"
                 what = f"the key function {function_name(function)}"
-                raise failure(self.step, what, f"the record {row!r}", error, fix) from error
+                made = failure(self.step, what, f"the record {shown(row)}", error, fix)
+                raise made from cause_of(error)
 
         keys = [key(row) for row in rows]
         try:
