@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo example test check lint soak faults bench format lock clean
+.PHONY: help setup demo example test check lint docs soak faults bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ bench: setup ## Measure speed and memory against Spark's own aggregation (ARGS='
 format: setup ## Format the code and mend what ruff can mend
 	@$(python) -m ruff check --fix-only
 	@$(python) -m ruff format
+
+docs: setup ## Write docs/api.md anew, from signatures and docstrings
+	@$(python) scripts/api_reference.py
 
 compile := .cache/uv/bin/uv --cache-dir .cache/uv/cache --quiet pip compile --universal --upgrade \
 	--generate-hashes --no-annotate --custom-compile-command 'make lock' \

@@ -66,7 +66,9 @@ class Progress:
     """How far a job has come, counted from when it was started or resumed."""
 
     state: State
+    """Starting, running or stopping; at its end stopped, finished or failed."""
     batches: int
+    """Batches that have ended, those without rows too."""
     rows: int
     """Rows read from the sources."""
     rows_per_second: float
@@ -80,9 +82,13 @@ class Progress:
     state_rows: int
     """Live panes, and elements that are kept."""
     state_bytes: int
+    """How large these are, as they are stored."""
     late_by_step: Mapping[str, int]
+    """Late rows for each grouping."""
     rejected_by_step: Mapping[str, int]
+    """Rejected rows for each step."""
     lost_by_step: Mapping[str, int]
+    """Records that were gone before they were read, for each source."""
     written: Mapping[str, int]
     """Rows for each sink."""
     recent_rows: tuple[int, ...]

@@ -82,9 +82,13 @@ class MillstreamError(Exception):
             f"{code}{where}: {what}\n  What to do: {fix}\n  More: docs/errors/{code}.md"
         )
         self.code = code
+        """Such as ``"MS108"``. It never changes its meaning: programs may depend on it."""
         self.what = what
+        """What happened."""
         self.fix = fix
+        """What to do about it."""
         self.step = step
+        """The name of the step where it happened, where one is known."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process boundaries by pickling; keyword arguments would be lost.

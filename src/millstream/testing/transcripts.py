@@ -63,6 +63,7 @@ class Transcript:
 def load(path: str | Path) -> list[Transcript]:
     """The transcripts of a YAML file, one for each of its documents.
 
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "one.yaml")
