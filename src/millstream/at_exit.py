@@ -42,6 +42,11 @@ def end_with_the_program(job: Stoppable) -> None:
     atexit.register(_end)
 
 
+def is_running(name: str) -> bool:
+    """Whether this program has a streaming job of that name which has not ended."""
+    return any(job.name == name and not job.over for job in _jobs)
+
+
 def _end() -> None:
     for job in _jobs:
         if not job.over:

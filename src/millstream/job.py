@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from millstream.at_exit import end_with_the_program
+from millstream.at_exit import end_with_the_program, is_running
 from millstream.interrupts import interruptible, interrupts_later, on_interrupt
 from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
@@ -20,6 +20,8 @@ from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
 
 if TYPE_CHECKING:
+    from millstream.spark.ownership import Owner
+    from millstream.spark.physical import Physical
     from millstream.spark.running import StreamingJob
 
 Mode = Literal["streaming", "batch"]
@@ -159,6 +161,7 @@ def run(
     spark: Any,
     mode: Mode | None,
     every: str | None,
+    take_over: bool = False,
 ) -> Job:
     """Runs a program: a small one that only collects rows it brings along needs no Spark."""
     if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
@@ -167,7 +170,7 @@ def run(
         except RunError as error:
             if error.code != "MS203":  # what the reference cannot compute, Spark may
                 raise
-    return _run_on_spark(name, sinks, checkpoint, spark, mode, every)
+    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over)
 
 
 def explain(sinks: tuple[Node, ...]) -> str:
@@ -196,10 +199,49 @@ def _run_on_spark(
     spark: Any,
     mode: Mode | None,
     every: str | None,
+    take_over: bool,
 ) -> Job:
     for source in walk(*sinks):
         if isinstance(source, TestSource):
             raise _no_rows(source)
+    from millstream.spark.physical import physical
+
+    plan = physical(sinks)
+    streaming = _is_streaming(plan.sources, mode, checkpoint)
+    owner = _owner(name, checkpoint, take_over) if streaming else None
+    try:
+        return _start(name, sinks, plan, checkpoint, owner, spark, streaming, every)
+    except BaseException:
+        if owner is not None:
+            owner.release()
+        raise
+
+
+def _owner(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
+    """This process as the owner of the checkpoint, before anything is started for the job."""
+    if is_running(name):
+        raise RunError(
+            "MS209",
+            f"job {name!r} runs already, in this program",
+            fix="give one of them another name, run('…'), or stop the first before: job.stop()",
+        )
+    if checkpoint is None:
+        return None
+    from millstream.spark.ownership import Owner
+
+    return Owner.take(name, checkpoint, take_over)
+
+
+def _start(
+    name: str,
+    sinks: tuple[Node, ...],
+    plan: Physical,
+    checkpoint: str | None,
+    owner: Owner | None,
+    spark: Any,
+    streaming: bool,
+    every: str | None,
+) -> Job:
     from millstream.spark.checkpoint import opened
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
@@ -215,8 +257,6 @@ def _run_on_spark(
         start_workers,
     )
 
-    plan = physical(sinks)
-    streaming = _is_streaming(plan.sources, mode, checkpoint)
     topics = opened_topics(plan.sources)  # first, for it fails in seconds where it fails
     with interrupts_later():
         made = spark or local_session(name, kafka=bool(topics))
@@ -239,14 +279,17 @@ def _run_on_spark(
         tracker.state("finished")
         return job
     packed = checkpoint is not None and plan.slices_by_tasks
-    folder = opened(name, checkpoint, plan, labels, packing_of(session) if packed else None)
-    if packed and folder.packing is not None:
-        keep_packing(session, folder.packing, ours=spark is None and not is_remote(session))
-    ledger = Ledger(folder.run, plan.sinks, tracker, elsewhere=is_remote(session))
+    packing = packing_of(session) if packed else None
+    folder = opened(name, checkpoint, plan, labels, packing, owner)
+    with folder.closed_on_failure():
+        if packed and folder.packing is not None:
+            keep_packing(session, folder.packing, ours=spark is None and not is_remote(session))
+        ledger = Ledger(folder.run, plan.sinks, tracker, is_remote(session), folder.fence)
     job = Job(name, sinks, tracker, ledger.rows)
     try:
         with interrupts_later():
-            job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
+            with folder.closed_on_failure():
+                job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
             end_with_the_program(job._stream)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler), job._awaited(job._stream):

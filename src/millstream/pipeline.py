@@ -43,6 +43,7 @@ class Pipeline:
         spark: Any = None,
         mode: Literal["streaming", "batch"] | None = None,
         every: Duration | None = None,
+        take_over: bool = False,
     ) -> Job:
         """Runs the program: to the end of its sources, or for as long as they go on.
 
@@ -56,6 +57,10 @@ class Pipeline:
         anew. ``spark`` is your own session, in place of one on this machine. ``every`` is how often
         a streaming job begins a batch; without it, as soon as there is new data, or twice a second
         if the program goes by the clock (``idle=``, ``ms.every``, ``ms.after_delay``).
+
+        One process at a time owns the checkpoint of a job: a second one is refused (MS209) while
+        the first lives. With ``take_over=True`` it becomes the owner at once, and the first one can
+        commit nothing more.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
@@ -79,6 +84,7 @@ class Pipeline:
             spark=spark,
             mode=mode,
             every=wait,
+            take_over=take_over,
         )
 
     def explain(self, plan: Plan = "logical") -> None:

@@ -226,3 +226,64 @@ def test_one_topic_does_not_become_several_nor_several_one(tmp_path):
     resumed(tmp_path / "several", records("a", "b", "c"))
     resumed(tmp_path / "several", records(pattern="[ab]"))
     refusal(tmp_path / "several", records("a"))
+
+
+def test_state_of_spark_without_a_plan_is_refused(tmp_path):
+    sink = counted(rows()).collect()
+    resumed(tmp_path, sink)
+    (tmp_path / "job" / "spark" / "offsets").mkdir(parents=True)
+    resumed(tmp_path, sink)
+    (tmp_path / "job" / "plan.json").unlink()
+    error = damage(tmp_path, sink)
+    assert f"the checkpoint '{tmp_path}/job' has state of Spark, but no plan.json" in error.what
+    assert "another name or checkpoint to begin anew" in error.fix
+    assert not (tmp_path / "job" / "plan.json").exists()
+
+
+def damage(folder: Path, *parts: ms.Pipeline) -> ms.MillstreamError:
+    with pytest.raises(ms.MillstreamError, match="MS210") as caught:
+        resumed(folder, *parts)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is no JSON: Expecting value"),
+        ('{"version": 3, "run', "is no JSON: Unterminated string"),
+        ("\udcff", "is no JSON: "),
+        ("[1]", "is no JSON object"),
+        ('{"version": 3}', "has no 'run'"),
+        ('{"version": 3, "run": 7}', "has a 'run' that is none: 7"),
+        ('{"version": 3, "run": "a1b2c3d4", "labels": ["x"]}', "has a 'labels' that is none: ['x"),
+        ('{"version": 3, "run": "a1b2c3d4", "labels": [0]}', "has no 'plan'"),
+        ('{"version": "3"}', "has a 'version' that is none: '3'"),
+    ],
+)
+def test_a_plan_that_is_not_whole_is_refused(tmp_path, text, says):
+    sink = counted(rows()).collect()
+    resumed(tmp_path, sink)
+    (tmp_path / "job" / "plan.json").write_bytes(text.encode(errors="surrogateescape"))
+    error = damage(tmp_path, sink)
+    assert f"the checkpoint '{tmp_path}/job' is damaged: plan.json {says}" in error.what
+    assert "put the folder back from a copy" in error.fix
+
+
+@pytest.mark.parametrize("file", ["metadata", "offsets/12", "commits/12"])
+@pytest.mark.parametrize("text", ["", "v1\n{", '{"id'])
+def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
+    sink = counted(rows()).collect()
+    resumed(tmp_path, sink)
+    whole = {
+        "metadata": '{"id":"1-2"}',
+        "offsets/9": "",  # of old ones nobody needs to know
+        "offsets/12": 'v1\n{"batchWatermarkMs":0}\n-\n{"logOffset":3}',
+        "commits/12": 'v1\n{"nextBatchWatermarkMs":0}',
+    }
+    for name, content in whole.items():
+        place = tmp_path / "job" / "spark" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    resumed(tmp_path, sink)
+    (tmp_path / "job" / "spark" / file).write_text(text)
+    assert f"is damaged: spark/{file} is empty or cut off" in damage(tmp_path, sink).what

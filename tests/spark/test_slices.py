@@ -23,7 +23,7 @@ from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
 
 
 def place(name, number=0):
-    hop = Hop([], {}, {}, [], [], [], {}, [10, 20], ARROW, SPLIT, slices="splits")
+    hop = Hop([], {}, {}, [], [], [], {}, [10, 20], ARROW, SPLIT, slices="splits", batch=0)
     run = Run(hop, number)
     run.is_of(name)
     return run.home(), run.slice.number, run.slice.name
@@ -51,7 +51,20 @@ def sent(*partitions):
     """What becomes of rows that one task reads, in record batches of three rows."""
     sink = ToSink("numbers", schema=pa.schema([("n", pa.int64())]))
     port = PortSpec({"n": "n"}, None, None, None)
-    hop = Hop([(port, [sink])], {}, {}, [sink], [], [], {}, [10, 20], ARROW, SPLIT, slices="splits")
+    hop = Hop(
+        [(port, [sink])],
+        {},
+        {},
+        [sink],
+        [],
+        [],
+        {},
+        [10, 20],
+        ARROW,
+        SPLIT,
+        slices="splits",
+        batch=0,
+    )
     rows = pa.table(
         {
             "n": [n for _, numbers in partitions for n in numbers],
@@ -79,7 +92,7 @@ def test_no_rows_are_in_no_slice():
 
 def test_rows_of_several_sources_are_in_slices_of_their_own():
     write = Write("numbers", target=Memory(), schema=pa.schema([("n", pa.int64())]))
-    hop = Hop([], {("sink", "numbers"): [write]}, {}, [write], [], [], {}, [], ARROW)
+    hop = Hop([], {("sink", "numbers"): [write]}, {}, [write], [], [], {}, [], ARROW, batch=0)
     hop.slices = "origins"
     rows = packed(pl.DataFrame({"n": [1]}))
     origins = ["a/b/000001/000001", "a/b/000001/000002", "other/000001/000001"]
@@ -190,3 +203,10 @@ def test_sources_whose_tasks_are_not_known_come_last_and_sinks_do_not_change_the
     for given in (sinks, sinks[::-1]):
         plan = physical(ms.pipeline(*given).sinks)
         assert [source.name for source in plan.sources] == ["b", "d", "a", "c"]
+
+
+def test_a_task_that_is_not_told_its_batch_writes_nothing():
+    # Taken for batch 0, every batch after the first would be one that was written before.
+    run = Run(Hop([], {}, {}, [], [], [], {}, [10, 20], ARROW), 0)
+    with pytest.raises(ms.MillstreamError, match="MS206: Spark does not tell its tasks the number"):
+        _ = run.slice

@@ -113,11 +113,12 @@ class Campaign:
         old = self._life
         old.send(signal.SIGSTOP)
         self._say("job stopped; its successor begins")
-        self._life = self._begun()
+        self._life = self._begun("over")
         self._until_it_works(batches=2)
         old.send(signal.SIGCONT)
         code = old.ended(within=_A_WHILE)
         assert code == 1, f"a zombie ended with {code}:\n{old.told()}"
+        assert "MS351" in old.told()
         self._end(old)
         self._note("zombie ended with an error")
 
@@ -128,13 +129,14 @@ class Campaign:
         self._wait(lambda: self._position() == ends)
         return checked(self._servers, self.numbers)
 
-    def _begun(self) -> Family:
-        """A life of the job."""
+    def _begun(self, *over: str) -> Family:
+        """A life of the job, which takes over from one that still has the checkpoint if it must."""
         number = next(self._numbers_of_lives)
         family = Family(
             Path(numbered.__file__),
             self._servers,
             self._folder / "checkpoint",
+            *over,
             log=self._folder / f"life-{number}.log",
             scratch=self._folder / "scratch",
         )

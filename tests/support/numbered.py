@@ -1,7 +1,7 @@
-"""A job that counts numbered records, from Kafka to Kafka: ``numbered.py SERVERS CHECKPOINT``.
+"""Counts numbered records, from Kafka to Kafka: ``numbered.py SERVERS CHECKPOINT [over]``.
 
 It runs until it is killed. Where its records come from, and what must come of them, is in
-campaign.py.
+campaign.py. With ``over`` it takes the checkpoint over from a process that still has it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def program(servers: str) -> ms.Pipeline:
     )
 
 
-def main(servers: str, checkpoint: str) -> None:
+def main(servers: str, checkpoint: str, *over: str) -> None:
     bound_to_its_test()
-    program(servers).run(JOB, checkpoint=checkpoint).wait()
+    program(servers).run(JOB, checkpoint=checkpoint, take_over=bool(over)).wait()
 
 
 if __name__ == "__main__":

@@ -20,14 +20,18 @@ class Process:
     pid: int
     started: str
 
+    @classmethod
+    def own(cls) -> Process:
+        """The one that this runs in."""
+        return cls(os.getpid(), _started(os.getpid()))
+
     @property
     def runs(self) -> bool:
         """Whether it is still there.
 
-        >>> import os
-        >>> Process(os.getpid(), _started(os.getpid())).runs
+        >>> Process.own().runs
         True
-        >>> Process(os.getpid(), "before the last reboot").runs
+        >>> Process(Process.own().pid, "before the last reboot").runs
         False
         """
         return self.started != "" and _started(self.pid) == self.started

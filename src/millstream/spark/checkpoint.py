@@ -6,28 +6,30 @@ import json
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from pyarrow import fs
-
 from millstream.engine.blobs import VERSION
-from millstream.model.errors import RunError
+from millstream.model.errors import MillstreamError, RunError
+from millstream.spark.damage import PLAN, check_logs, check_no_state, kept_plan
+from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.folders import Folder
+from millstream.spark.ownership import Owner
 from millstream.spark.packing import Packing
 from millstream.spark.physical import Physical
 from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
-
-_PLAN = "plan.json"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """Where a job keeps its state. ``run`` is the id of its life, ``labels`` name its shards.
 
-    ``packing`` is how it reads files, where that must stay the same. A folder that nobody named is
-    ``fleeting``: it goes when the job has ended.
+    ``packing`` is how it reads files, where that must stay the same. ``owner`` is this process's
+    ownership of the folder. A folder that nobody named is ``fleeting``: it goes when the job has
+    ended, and has no owner, for no other process knows it.
     """
 
     folder: str
@@ -35,27 +37,69 @@ class Checkpoint:
     labels: list[int]
     packing: Packing | None
     fleeting: bool
+    owner: Owner | None = None
 
-    def forget(self) -> None:
-        """Removes a folder that was only for this run."""
+    @property
+    def fence(self) -> Fence:
+        """What each commit has to pass."""
+        return NO_FENCE if self.owner is None else self.owner.fence
+
+    def check_owned(self) -> None:
+        """MS351: another process has taken the job over, as far as this one has noticed."""
+        if self.owner is not None and self.owner.overtaken is not None:
+            raise self.owner.overtaken
+
+    def cause_of(self, error: BaseException) -> BaseException:
+        """The error that ended the job, or what is behind it: it has been overtaken (MS351)."""
+        try:
+            self.fence.check()
+        except MillstreamError as overtaken:
+            if overtaken is not error:
+                overtaken.__cause__ = error
+            return overtaken
+        return error
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Closes it if the job cannot start."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Removes a folder that was only for this run, and lets the next run have any other."""
         if self.fleeting:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self.owner is not None:
+            self.owner.release()
 
 
 def opened(
-    name: str, given: str | None, plan: Physical, labels: list[int], packing: Packing | None
+    name: str,
+    given: str | None,
+    plan: Physical,
+    labels: list[int],
+    packing: Packing | None,
+    owner: Owner | None = None,
 ) -> Checkpoint:
-    """The job's checkpoint: the one that it has, if the plan can go on with it, or a new one."""
+    """The job's checkpoint: the one that it has, if the plan can resume from it, or a new one."""
     if given is None:
         folder = tempfile.mkdtemp(prefix="millstream-")
         return Checkpoint(folder, uuid.uuid4().hex, labels, None, fleeting=True)
     check_told_apart(plan)
     path = f"{given.rstrip('/')}/{name}"
-    place = Folder.of(name, path)
+    place = Folder.of(name, path, "checkpoint")
     with place.errors():
-        if place.system.get_file_info(f"{place.root}/{_PLAN}").type == fs.FileType.NotFound:
+        if PLAN in place.names():
+            kept = kept_plan(place)
+            _check(name, path, kept, stateful_plan(plan))
+            check_logs(place)
+        else:
+            check_no_state(place)
             place.make("")
-            told: dict[str, Any] = {
+            kept = {
                 "version": VERSION,
                 "run": uuid.uuid4().hex,
                 "labels": labels,
@@ -63,14 +107,11 @@ def opened(
                 "plan": stateful_plan(plan),
             }
             # Under another name first: whoever is killed while writing leaves no half of a plan.
-            with place.create(f"{_PLAN}.tmp") as stream:
-                stream.write(json.dumps(told, indent=2, ensure_ascii=False).encode())
-            place.move(f"{_PLAN}.tmp", to=_PLAN)
-        else:
-            told = json.loads(place.read(_PLAN))
-            _check(name, path, told, stateful_plan(plan))
+            with place.create(f"{PLAN}.tmp") as stream:
+                stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
+            place.move(f"{PLAN}.tmp", to=PLAN)
     # A checkpoint of before there was a packing goes on as it did, by what the session says.
-    return Checkpoint(path, told["run"], told["labels"], told.get("packing"), fleeting=False)
+    return Checkpoint(path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
 
 
 def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:

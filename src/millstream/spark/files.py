@@ -1,8 +1,11 @@
 """The sink of files: each row is in exactly one file that readers see, whatever crashes when.
 
-    part-<run>-<batch>-<slice>.<ending>      what readers see
-    _millstream/<run>/*.tmp                  what tasks write
-    _millstream/<run>/<batch>.json           which of that is to be seen, and by what name
+    part-<run>-<batch>-<slice>-<token>.<ending>    what readers see
+    _millstream/<run>/<owner>/*.tmp                what tasks write
+    _millstream/<run>/<owner>/<batch>.json         which of that is to be seen, and by what name
+
+The owner is the process that owns the job's checkpoint, with its token (see ``fence.py``); without
+a checkpoint there is none.
 
 A task writes a ``.tmp`` file. The commit first writes down which of them make up the batch. That
 is the decision: whoever does the batch again after a crash moves those files, and drops its own,
@@ -25,6 +28,7 @@ from secrets import token_hex
 import pyarrow as pa
 
 from millstream.plan.targets import Files
+from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.folders import Folder
 from millstream.spark.formats import Encoder, encoder_of, settings_of
 from millstream.spark.slices import Slice
@@ -48,7 +52,8 @@ class FilesWriter:
         # Numbers of attempts begin anew with each start of Spark, while a decision may still
         # speak of a file of the last: so names are unique without them.
         name = f"{slice.batch:010}-{slice.number:05}-{slice.attempt}-{token_hex(4)}.tmp"
-        self._name = f"{_hidden(slice.run)}/{name}"
+        self._hidden = _hidden(slice.run, slice.owner)
+        self._name = f"{self._hidden}/{name}"
         self._waiting: list[pa.Table] = []
         self._rows = self._bytes = 0
         self._stream: pa.NativeFile | None = None
@@ -98,86 +103,146 @@ class FilesWriter:
                 encoder.write(rows.slice(start, size))
 
     def _open(self) -> Encoder:
-        self._folder.make(_hidden(self._slice.run))
+        self._folder.make(self._hidden)
         self._stream = self._folder.create(self._name, self._settings.stream_compression)
         self._encoder = encoder_of(self._settings, self._stream)
         return self._encoder
 
 
 class FilesCommitter:
-    """Makes the files of a batch seen; see the top of this module for what holds at any time."""
+    """Makes the files of a batch visible; see the top of this module for what holds at any time.
 
-    def __init__(self, folder: Folder, target: Files) -> None:
+    The invariant: **an owner of the checkpoint touches only what has its own name in it, and what
+    it has listed before a check of the fence that it passed.** What was listed then is of an
+    earlier owner, or of a future that was given up when an older checkpoint was put back; what a
+    later owner writes has other names. So a process that stood still and was overtaken removes
+    nothing of its successor, however long ago its last check was.
+
+    It shows nothing late either. Its files were hidden below its own name, all of them before that
+    check. A new owner first takes away all hidden files of earlier ones, the oldest owner's first
+    because that is the way in which files move; only then it looks what was decided and shown.
+    A move of a file that is no longer there fails.
+    """
+
+    def __init__(self, folder: Folder, target: Files, fence: Fence = NO_FENCE) -> None:
         self._folder = folder
         self._ending = settings_of(target, folder.sink).ending
+        self._fence = fence
         # The latest batch that this committer has done: what is later has no files yet.
         self._done: int | None = None
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
         """Ends with the files of the batch, and nothing else of it."""
+        follows = self._done is not None and batch > self._done
+        self._done = None
+        mine = _hidden(run, self._fence.owner)
         with self._folder.errors():
-            hidden = set(self._folder.names(_hidden(run)))
-            moves = self._decided(run, batch, self._moves(run, batch, receipts), hidden)
+            others = [] if follows else self._inherited(run)
+            hidden = set(self._folder.names(mine))
+            moves = self._moves(run, batch, receipts)
+            if follows:
+                self._decide(run, batch, moves, hidden)
+            else:
+                moves = self._decided(run, batch, moves, hidden, others)
             for name in sorted(moves.keys() & hidden):  # the others were moved before a crash
-                self._folder.move(f"{_hidden(run)}/{name}", to=moves[name])
+                self._folder.move(f"{mine}/{name}", to=moves[name])
             if moves:
                 hidden.add(_decision(batch))
             for name in sorted(hidden - moves.keys()):
-                self._folder.remove(f"{_hidden(run)}/{name}")
+                self._folder.remove(f"{mine}/{name}")
+            for other in others:
+                self._forget(other)
         self._done = batch
 
+    def _inherited(self, run: str) -> list[str]:
+        """Takes away what earlier owners have hidden; where their decisions are, the oldest first.
+
+        Once this is done, none of them can show a file any more.
+        """
+        mine = _hidden(run, self._fence.owner)
+        others = [_hidden(run, each) for each in ("", *self._folder.folders(_hidden(run)))]
+        others = [each for each in others if each != mine]
+        self._fence.check()
+        for other in others:
+            names = self._folder.names(other)
+            if names:
+                self._folder.make(mine)
+            for name in names:
+                if not _is_decision(name):
+                    with suppress(FileNotFoundError):  # it has been shown meanwhile
+                        self._folder.move(f"{other}/{name}", to=f"{mine}/{name}")
+        return others
+
     def _moves(self, run: str, batch: int, receipts: Sequence[bytes]) -> Moves:
+        by = f"-{self._fence.token}" if self._fence.token else ""
         told = map(json.loads, filter(None, receipts))
         return {
-            each["file"]: f"part-{run[:8]}-{batch:010}-{each['slice']:05}.{self._ending}"
+            each["file"]: f"part-{run[:8]}-{batch:010}-{each['slice']:05}{by}.{self._ending}"
             for each in told
         }
 
-    def _decided(self, run: str, batch: int, moves: Moves, hidden: set[str]) -> Moves:
+    def _decided(
+        self, run: str, batch: int, moves: Moves, hidden: set[str], others: list[str]
+    ) -> Moves:
         """What is to be moved: by an earlier try's decision, where there is one, or by ours."""
         shown = self._shown(run, batch)
-        decision = f"{_hidden(run)}/{_decision(batch)}"
         if not moves or any(later > batch for later in shown.values()):
+            if shown:
+                self._fence.check()  # nothing that was listed is of a successor
             # In order: the later batches, which tell that the job was put back, go last.
             for name in shown:
                 self._folder.remove(name)
-        elif _decision(batch) in hidden:
-            earlier: Moves = json.loads(self._folder.read(decision))
-            return earlier
-        elif shown:
-            return {}
-        if moves:
-            self._check_written(moves, hidden)
-            self._decide(decision, moves)
+        else:
+            for place in (_hidden(run, self._fence.owner), *reversed(others)):
+                if _decision(batch) in self._folder.names(place):
+                    earlier: Moves = json.loads(self._folder.read(f"{place}/{_decision(batch)}"))
+                    # A decision that nothing came of, because its files were taken away, is none.
+                    if all(name in hidden or to in shown for name, to in earlier.items()):
+                        return earlier
+            if shown:
+                return {}
+        self._decide(run, batch, moves, hidden)
         return moves
 
     def _shown(self, run: str, batch: int) -> dict[str, int]:
         """The files of this batch and of later ones that readers see, in order."""
-        if self._done is not None and batch > self._done:
-            return {}
         # With any ending: the format may have been changed since.
-        part = re.compile(rf"part-{re.escape(run[:8])}-(\d+)-\d+\.")
+        part = re.compile(rf"part-{re.escape(run[:8])}-(\d+)-\d+[-.]")
         found = {name: part.match(name) for name in self._folder.names()}
         batches = {name: int(match[1]) for name, match in found.items() if match}
         return {name: of for name, of in batches.items() if of >= batch}
 
-    def _check_written(self, moves: Moves, hidden: set[str]) -> None:
+    def _decide(self, run: str, batch: int, moves: Moves, hidden: set[str]) -> None:
+        """Writes down what is to be moved, if it is anything."""
+        if not moves:
+            return
         missing = moves.keys() - hidden
         if missing:
             raise self._folder.failure(
                 f"what a task wrote there is not to be seen from here: {min(missing)}",
                 fix="name a folder that all machines of the cluster share, such as 's3a://…'",
             )
-
-    def _decide(self, decision: str, moves: Moves) -> None:
+        decision = f"{_hidden(run, self._fence.owner)}/{_decision(batch)}"
         with self._folder.create(f"{decision}.tmp") as stream:
             stream.write(json.dumps(moves).encode())
         self._folder.move(f"{decision}.tmp", to=decision)
 
+    def _forget(self, other: str) -> None:
+        """Removes what is left of an earlier owner: its decisions, and the folder."""
+        for name in self._folder.names(other):
+            self._folder.remove(f"{other}/{name}")
+        if "/" in other.removeprefix("_millstream/"):
+            self._folder.remove_folder(other)
 
-def _hidden(run: str) -> str:
-    return f"_millstream/{run}"
+
+def _hidden(run: str, owner: str = "") -> str:
+    """Where an owner's tasks write; a job without a checkpoint has no owner."""
+    return f"_millstream/{run}/{owner}".rstrip("/")
 
 
 def _decision(batch: int) -> str:
     return f"{batch:010}.json"
+
+
+def _is_decision(name: str) -> bool:
+    return name.endswith(".json")

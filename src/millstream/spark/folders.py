@@ -1,4 +1,4 @@
-"""The folder of a sink, on whichever file system it is, and what to say when that fails."""
+"""The folder of a sink or checkpoint, on any file system, and what to say when that fails."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from secrets import token_hex
+from typing import Literal
 
 import pyarrow as pa
 from pyarrow import fs
 
 from millstream.model.errors import PlanError, RunError
 
+Kind = Literal["sink", "checkpoint"]
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SPARKS_S3 = re.compile(r"^s3[an]://")
 
-_AGAIN = "then run the job again: it goes on with this batch"
+_AGAIN = "then run the job again: it resumes with this batch"
 _NO_FOLDER = "name a folder, or a path where one can be made"
 _NOT_ALLOWED = f"let the user that the job runs as write there, {_AGAIN}"
 _NO_ROOM = f"make room there, {_AGAIN}"
@@ -30,21 +34,23 @@ _FIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where the files of a sink are. ``path`` is what the program says; names are below ``root``.
+    """Where the files of a sink are, or of a job's checkpoint.
 
-    Files are moved, not copied: at once on a disk, by a copy and a removal in an object store.
+    ``path`` is what the program says; names are below ``root``. Files are moved, not copied: at
+    once on a disk, by a copy and a removal in an object store.
     """
 
     sink: str
     path: str
     system: fs.FileSystem
     root: str
+    kind: Kind = "sink"
 
     @classmethod
-    def of(cls, sink: str, path: str) -> Folder:
+    def of(cls, sink: str, path: str, kind: Kind = "sink") -> Folder:
         """The folder that a path or URI names."""
         if not _SCHEME.match(path):
-            return cls(sink, path, fs.LocalFileSystem(), os.path.abspath(path))
+            return cls(sink, path, fs.LocalFileSystem(), os.path.abspath(path), kind)
         try:
             system, root = fs.FileSystem.from_uri(_SPARKS_S3.sub("s3://", path))
         except pa.ArrowInvalid as error:
@@ -54,7 +60,7 @@ class Folder:
                 fix="write a plain path, or one that begins with file:, s3:, gs: or hdfs:",
                 step=sink,
             ) from error
-        return cls(sink, path, system, root.rstrip("/"))
+        return cls(sink, path, system, root.rstrip("/"), kind)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -67,6 +73,12 @@ class Folder:
         found = self.system.get_file_info(selector)
         return sorted(info.base_name for info in found if info.type == fs.FileType.File)
 
+    def folders(self, below: str) -> list[str]:
+        """The names of the folders in a folder, in order."""
+        selector = fs.FileSelector(self._at(below), allow_not_found=True)
+        found = self.system.get_file_info(selector)
+        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
+
     def make(self, below: str) -> None:
         """Makes a folder and those above it, where they are missing."""
         self.system.create_dir(self._at(below), recursive=True)
@@ -74,6 +86,20 @@ class Folder:
     def create(self, name: str, compression: str | None = None) -> pa.NativeFile:
         """A stream that writes a file."""
         return self.system.open_output_stream(self._at(name), compression=compression)
+
+    def create_new(self, name: str, content: bytes) -> bool:
+        """Writes a file that is not there yet, whole; whether it was this call that did.
+
+        Only a local or mounted file system promises that of two calls at once one returns True.
+        Elsewhere the last one of them does.
+        """
+        if isinstance(self.system, fs.LocalFileSystem):
+            return _linked(self._at(name), content)
+        if self.system.get_file_info(self._at(name)).type != fs.FileType.NotFound:
+            return False
+        with self.create(name) as stream:
+            stream.write(content)
+        return self.read(name) == content
 
     def read(self, name: str) -> bytes:
         """What a file holds."""
@@ -89,9 +115,14 @@ class Folder:
         with suppress(FileNotFoundError):
             self.system.delete_file(self._at(name))
 
+    def remove_folder(self, below: str) -> None:
+        """Removes a folder with all in it, as far as that succeeds."""
+        with suppress(OSError):
+            self.system.delete_dir(self._at(below))
+
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the file system refuses is an error that names the sink, the path and the cause."""
+        """What the file system refuses is an error that names the place, the path and the cause."""
         try:
             yield
         except OSError as error:
@@ -101,7 +132,32 @@ class Folder:
 
     def failure(self, cause: str, fix: str) -> RunError:
         """The error that says why nothing can be written here."""
+        if self.kind == "checkpoint":
+            what = f"job {self.sink!r} cannot write to its checkpoint {self.path!r}: {cause}"
+            return RunError("MS211", what, fix=fix)
         return RunError("MS208", f"cannot write to {self.path!r}: {cause}", fix=fix, step=self.sink)
 
     def _at(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
+
+
+def _linked(path: str, content: bytes) -> bool:
+    """Writes a file under a name that nobody knows, and then gives it its own, if that is free."""
+    other = f"{path}.{token_hex(4)}.tmp"
+    try:
+        with open(other, "xb") as file:
+            file.write(content)
+        try:
+            os.link(other, path)
+        except FileExistsError:
+            return os.stat(other).st_nlink > 1  # NFS may have lost the answer to this very link
+        except OSError:  # a file system without links
+            try:
+                with open(path, "xb") as file:
+                    file.write(content)
+            except FileExistsError:
+                return False
+        return True
+    finally:
+        with suppress(OSError):
+            os.unlink(other)

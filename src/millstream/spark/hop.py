@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext, cloudpickle
 
 from millstream.engine.blobs import unpacked
+from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.watermarks import Bounded, WatermarkPolicy
 from millstream.spark.sinks import Slice
@@ -36,6 +37,8 @@ from millstream.spark.tables import (
 )
 from millstream.spark.tasks import PortSpec, Task, Write
 from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
+
+_BATCH = "streaming.sql.batchId"
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Hop:
     """What is a slice of its own: what a task has, or each split, or each origin of envelopes."""
     by_split: bool = False
     run: str = ""
+    owner: str = ""
     batch: int | None = None
     """The number of the batch, if the driver tells it; else Spark does, in the task."""
 
@@ -174,10 +178,12 @@ class Run:
         batch = self.hop.batch
         if batch is None:
             # This is how Spark tells a task of a streaming query its batch.
-            told = context.getLocalProperty("streaming.sql.batchId") if context else None
-            batch = int(told or 0)
+            number = context.getLocalProperty(_BATCH) if context else None
+            if number is None:
+                raise _no_batch()
+            batch = int(number)
         attempt = context.taskAttemptId() if context else 0
-        return Slice(self.hop.run, batch, self._number, attempt, self._name)
+        return Slice(self.hop.run, batch, self._number, attempt, self._name, self.hop.owner)
 
     @contextmanager
     def careful(self) -> Iterator[None]:
@@ -330,6 +336,15 @@ class Run:
         for (split,), part in rows.partition_by(self.hop.split, as_dict=True).items():
             self.split = _name(split)
             yield part
+
+
+def _no_batch() -> RunError:
+    """Without its number, a batch could be taken for one that was written before, and lost."""
+    return RunError(
+        "MS206",
+        f"Spark does not tell its tasks the number of their batch ({_BATCH})",
+        fix="run the job with the version of PySpark that Millstream was installed with",
+    )
 
 
 def _name(split: Any) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row
 
+from millstream.model.errors import MillstreamError
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Memory, Target
 from millstream.progress import BatchReport, Tracker
+from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.hop import Hop, Packed
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
@@ -37,12 +39,17 @@ def shows(target: Target) -> bool:
 
 
 class Commits:
-    """Commits what is written, sink by sink."""
+    """Commits what is written, sink by sink, as long as the job owns its checkpoint.
 
-    def __init__(self, run: str, targets: Mapping[str, Target]) -> None:
+    A job that was overtaken commits nothing (MS351). The check comes before each sink, and once
+    more where one fails: files that are missing may have been taken away by a successor.
+    """
+
+    def __init__(self, run: str, targets: Mapping[str, Target], fence: Fence = NO_FENCE) -> None:
         self._run = run
+        self._fence = fence
         self.committers: dict[str, Committer] = {
-            name: committer_of(name, target) for name, target in targets.items()
+            name: committer_of(name, target, fence) for name, target in targets.items()
         }
 
     def commit(self, batch: int, rows: Iterable[Row]) -> None:
@@ -52,7 +59,12 @@ class Commits:
             if row.kind == "receipt" and row.node in receipts:
                 receipts[row.node].append(bytes(row.payload))
         for name, committer in self.committers.items():
-            committer.commit(self._run, batch, receipts[name])
+            self._fence.check()
+            try:
+                committer.commit(self._run, batch, receipts[name])
+            except MillstreamError:
+                self._fence.check()
+                raise
 
 
 @dataclass
@@ -66,6 +78,7 @@ class Ledger:
     sinks: tuple[Sink, ...]
     tracker: Tracker
     elsewhere: bool = False
+    fence: Fence = NO_FENCE
     _commits: Commits = field(init=False)
     _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
 
@@ -75,7 +88,7 @@ class Ledger:
             check_options(target, name)
         check_folders(targets)
         mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
-        self._commits = Commits(self.run, mine)
+        self._commits = Commits(self.run, mine, self.fence)
         self._standing = defaultdict(dict)
 
     def settle(

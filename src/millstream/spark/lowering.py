@@ -92,14 +92,18 @@ def lower(
     ending: bool,
     splits: Mapping[str, list[str]] | None = None,
     apart: bool = False,
+    owner: str = "",
+    batch: int | None = None,
 ) -> Lowered:
     """The DataFrame of a program.
 
     ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end;
     ``splits`` are those that sources are known to have; ``apart`` leaves the last turn to be run,
-    wherever it comes.
+    wherever it comes. ``owner`` is the process that owns the job's checkpoint. ``batch`` is the
+    number of the only batch, where Spark does not number them.
     """
-    return _Lowering(plan, read, shuffle, labels, run, ending, splits or {}, apart).lower()
+    ids = run, owner, batch
+    return _Lowering(plan, read, shuffle, labels, ids, ending, splits or {}, apart).lower()
 
 
 class _Lowering:
@@ -109,7 +113,7 @@ class _Lowering:
         read: Callable[[Source], DataFrame],
         shuffle: Shuffle,
         labels: list[int],
-        run: str,
+        ids: tuple[str, str, int | None],
         ending: bool,
         splits: Mapping[str, list[str]],
         apart: bool,
@@ -118,7 +122,7 @@ class _Lowering:
         self.read = read
         self.shuffle = shuffle
         self.labels = labels
-        self.run = run
+        self.run, self.owner, self.batch = ids
         self.ending = ending
         self.splits = splits
         self.apart = apart
@@ -308,6 +312,8 @@ class _Lowering:
             origin=source.name if source is not None else "",
             by_split=any(isinstance(t, Time) and t.mark for t in made),
             run=self.run,
+            owner=self.owner,
+            batch=self.batch,
         )
 
     def _readers(

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from millstream.kafka.connection import Connection
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Target
+from millstream.spark.fence import Fence
 from millstream.spark.hop import Hop
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Topics
@@ -58,12 +59,14 @@ class Remote:
         sinks: Iterable[Sink],
         topics: list[Topics],
         checkpoint: str,
+        fence: Fence,
     ) -> None:
         self._spark = spark
         self._run = run
         self._targets = {sink.name: sink.target for sink in sinks if not shows(sink.target)}
         self._topics = topics
         self._checkpoint = checkpoint
+        self._fence = fence
         self._line = f"millstream_{uuid.uuid4().hex}"
         self._next = 0
 
@@ -72,7 +75,9 @@ class Remote:
         assert last is not None  # nothing but this tells tasks the number of their batch
         counts_lost = any(each.source.on_data_loss == "continue" for each in self._topics)
         topics = [_unopened(each) for each in self._topics] if counts_lost else []
-        return RemoteBatch(self._line, self._run, last, self._targets, topics, self._checkpoint)
+        return RemoteBatch(
+            self._line, self._run, last, self._targets, topics, self._checkpoint, self._fence
+        )
 
     def stop(self) -> None:
         """No further batch is to begin."""
@@ -120,12 +125,13 @@ class RemoteBatch:
     targets: dict[str, Target]
     topics: list[Topics]
     checkpoint: str
+    fence: Fence
     _kept: dict[int, int] = field(default_factory=dict, init=False)
     _first: int | None = field(default=None, init=False)
 
     @cached_property
     def _commits(self) -> Commits:
-        return Commits(self.run, self.targets)
+        return Commits(self.run, self.targets, self.fence)
 
     @cached_property
     def _losses(self) -> Losses:
@@ -135,6 +141,7 @@ class RemoteBatch:
         session = frame.sparkSession
         if session.conf.get(_stops(self.line), None) is not None:
             raise Stopped
+        self.fence.check()
         session.addTag(self.line)
         started = time.time()
         lost = self._losses.of(number)

@@ -55,7 +55,7 @@ def run_batch(
     started = time.time()
     with explained():
         read = reader(spark, False, None, topics)
-        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False)
+        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, batch=0)
         ledger.settle(0, written(lowered.last, lowered.frame, 0), started)
 
 
@@ -82,7 +82,9 @@ class StreamingJob:
         self._remote: Remote | None = None
         if is_remote(spark):
             reads = [each for each in topics.values() if not each.source.bounded]
-            self._remote = Remote(spark, ledger.run, plan.sinks, reads, checkpoint.folder)
+            self._remote = Remote(
+                spark, ledger.run, plan.sinks, reads, checkpoint.folder, checkpoint.fence
+            )
         self._hearing = threading.Lock()
         self._done: int | None = None
         self._over = False
@@ -103,6 +105,7 @@ class StreamingJob:
                 ending=True,
                 splits=splits,
                 apart=self._remote is not None or not _tasks_know_their_batch(),
+                owner=checkpoint.fence.owner,
             )
             writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
             writer = writer.option("checkpointLocation", f"{folder}/spark")
@@ -136,7 +139,7 @@ class StreamingJob:
         if self._remote is None:
             return False
         self.abandon()
-        self._checkpoint.forget()
+        self._checkpoint.close()
         return True
 
     def abandon(self) -> None:
@@ -192,6 +195,7 @@ class StreamingJob:
     def _batch(self, frame: DataFrame, number: int) -> None:
         if self._stopping.is_set():
             raise Stopped
+        self._checkpoint.fence.check()
         started = time.time()
         lost = self._losses.of(number)
         try:
@@ -220,6 +224,7 @@ class StreamingJob:
             with explained():
                 tracker.state("running")
                 while self._is_active():
+                    self._checkpoint.check_owned()
                     self._hear()
                     self._positions.follow(self.query, self._done)
                     if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
@@ -227,12 +232,15 @@ class StreamingJob:
                 self._over = True
                 self._hear()
                 self.query.awaitTermination()  # raises what ended it, if that was an error
+                if not self._stopping.is_set():
+                    self._checkpoint.fence.check()  # Spark ends a query whose successor it starts
             tracker.state("stopped" if self._stopping.is_set() else "finished")
         except BaseException as error:
             stopped = self._stopping.is_set() and _STOPPED in str(error)
             if stopped or self._abandoned:
                 tracker.state("stopped")
             else:
+                error = self._checkpoint.cause_of(error)
                 self.outcome.fail(error)
                 tracker.fail(error_text(error))
             self.abandon()
@@ -242,7 +250,7 @@ class StreamingJob:
             if self._remote is not None:
                 self._remote.close()
         self._positions.close()
-        self._checkpoint.forget()
+        self._checkpoint.close()
 
     def _is_active(self) -> bool:
         """Whether the query runs; a server is not asked each time, for it notes each question."""

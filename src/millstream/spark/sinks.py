@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from millstream.model.errors import PlanError
 from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Target
+from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.slices import Committer, Slice, Writer
 
 __all__ = [
@@ -72,8 +73,11 @@ def expect(sink: str, target: Target, slice: Slice) -> None:
         kafka_sink.expect(sink, target, slice)
 
 
-def committer_of(sink: str, target: Target) -> Committer:
-    """What commits the batches of a sink: one for the life of a job, on its driver."""
+def committer_of(sink: str, target: Target, fence: Fence = NO_FENCE) -> Committer:
+    """What commits the batches of a sink: one for the life of a job, on its driver.
+
+    Whoever calls it checks the ``fence`` before each commit.
+    """
     match target:
         case Memory():
             from millstream.spark.memory import MemoryCommitter
@@ -83,7 +87,7 @@ def committer_of(sink: str, target: Target) -> Committer:
             from millstream.spark.files import FilesCommitter
             from millstream.spark.folders import Folder
 
-            return FilesCommitter(Folder.of(sink, target.path), target)
+            return FilesCommitter(Folder.of(sink, target.path), target, fence)
         case Kafka():
             from millstream.spark.kafka_sink import KafkaCommitter
 

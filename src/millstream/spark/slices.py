@@ -22,7 +22,8 @@ class Slice:
     ``run`` is the id of the job's life: it stays the same when the job is resumed, and its first
     eight characters tell it from others. ``number`` says which part of the batch; where parts have
     names, it is that of the ``name``. Two attempts at one slice may run at once; ``attempt`` tells
-    them apart.
+    them apart. ``owner`` is the process that owns the checkpoint, if there is one: another each
+    time that the job is resumed.
     """
 
     run: str
@@ -30,6 +31,7 @@ class Slice:
     number: int
     attempt: int
     name: str = ""
+    owner: str = ""
 
 
 def number_of(name: str) -> int:
