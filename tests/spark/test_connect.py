@@ -121,8 +121,10 @@ def test_from_topic_to_topic_each_record_is_written_once_and_what_is_gone_is_cou
     source, target = topics.new_topic(servers), topics.new_topic(servers)
     program = "from topic to topic", servers, source, target
     topics.put(servers, source, [{"n": n} for n in range(5)])
-    assert resumed(url, tmp_path, *program) == {"rows": 5, "lost": 0}
+    assert resumed(url, tmp_path, *program, "") == {"rows": 5, "lost": 0}
     topics.put(servers, source, [{"n": n} for n in range(5, 9)])
     delete_records(Connection(servers), source, Position("offset", 7))
-    assert resumed(url, tmp_path, *program) == {"rows": 2, "lost": 2}
+    found = resumed(url, tmp_path, *program, "created again")
+    assert f"topic {source!r} was deleted and created again" in found.pop("failure")
+    assert found == {"rows": 2, "lost": 2}
     assert [each.json["n"] for each in topics.read(servers, target)] == [0, 1, 2, 3, 4, 7, 8]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -16,8 +17,13 @@ from millstream.job import run_to_the_end
 from millstream.kafka.connection import Connection
 from millstream.kafka.groups import describe_group
 from millstream.kafka.positions import Position
-from millstream.kafka.topics import add_partitions, create_topic, delete_records
+from millstream.kafka.topics import (
+    add_partitions,
+    create_topic,
+    delete_records,
+)
 from millstream.model.errors import KafkaError, PlanError
+from millstream.spark import kafka_source, known_topics
 from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
@@ -244,6 +250,57 @@ def test_records_that_are_gone_fail_the_job_or_are_counted(spark, broker, new, t
     job = start("continue", most=1).process_all().stop()
     assert [row["points"] for row in job.rows("all")] == [7, 8]
     assert job.progress().lost == 2
+
+
+@pytest.mark.parametrize("how", ["named", "pattern"])
+def test_a_topic_that_is_created_again_fails_the_job_or_is_read_from_its_beginning(
+    spark, broker, new, tmp_path, monkeypatch, how
+):
+    monkeypatch.setattr(known_topics, "_LONG", 0.0)
+    topic = new([score("red", n, n) for n in range(3)])
+    other = new([score("other", 0, 0)])
+    created = tmp_path / "created"
+
+    def held(row):
+        while not created.exists():
+            time.sleep(0.05)
+        return row
+
+    def start(on_data_loss="fail"):
+        names = {"topics": [topic, other]} if how == "named" else {"pattern": f"{topic}|{other}"}
+        rows = ms.read_kafka(
+            schema=SCORES, on_data_loss=on_data_loss, servers=broker.servers, **names
+        ).map(held, schema=SCORES)
+        return rows.collect("all").run(f"again-{how}", spark=spark, checkpoint=tmp_path)
+
+    job = start()
+    until(lambda: [*tmp_path.glob("*/spark/offsets/0")], job)  # it reads its first batch
+    topics.create_again(broker.servers, topic)
+    topics.put(broker.servers, topic, [score("blue", n, n) for n in range(5)])
+    created.touch()
+    with pytest.raises(KafkaError, match=f"MS350.*{topic!r} was deleted and created again"):
+        job.wait()  # while it runs
+    with pytest.raises(KafkaError, match="MS350.*created again"):
+        start()  # and when it is resumed
+    job = start("continue").process_all().stop()
+    points = [(row["team"], row["points"]) for row in job.rows("all")]
+    assert sorted(points) == [*(("blue", n) for n in range(5)), ("other", 0)]
+    job = start().process_all().stop()  # the id is that of the new topic now
+    assert job.rows("all") == []
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_a_bounded_read_fails_if_its_topic_is_created_again_meanwhile(
+    spark, broker, new, monkeypatch, mode
+):
+    topic = new([score("red", 1, 1)])
+    rows = ms.read_kafka(topic, SCORES, until="latest", servers=broker.servers).collect("all")
+    # As if it had another id when the job began.
+    monkeypatch.setattr(kafka_source, "topic_ids", lambda *_: {topic: "another"})
+    with pytest.raises(KafkaError, match="MS350.*created again while it was read"):
+        rows.run("meanwhile", spark=spark, mode=mode)
+    monkeypatch.undo()
+    assert rows.run("meanwhile", spark=spark, mode=mode).rows() == [score("red", 1, 1)]
 
 
 def test_what_cannot_be_read_or_written_is_refused_in_seconds(spark, broker, new):

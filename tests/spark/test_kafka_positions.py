@@ -13,11 +13,17 @@ import topics
 from millstream.kafka.connection import Connection
 from millstream.kafka.groups import describe_group
 from millstream.kafka.positions import Position
-from millstream.kafka.topics import create_topic, delete_records, delete_topic, topic_names
+from millstream.kafka.topics import (
+    create_topic,
+    delete_records,
+    delete_topic,
+    topic_names,
+)
 from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
-from millstream.model.errors import PlanError
+from millstream.model.errors import KafkaError, PlanError, RunError
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Positions, Topics, _options, opened_topics
+from millstream.spark.known_topics import KnownTopics
 
 
 @pytest.fixture
@@ -123,3 +129,51 @@ def test_a_topic_that_is_deleted_does_not_end_a_job_that_is_to_go_on(
     (tmp_path / "spark/offsets/1").write_text(f"v1\n{{}}\n{json.dumps(before)}")
     assert Losses([both], checkpoint).of(2) == {}, "Spark had not heard of it when it began"
     assert "is not counted" in caplog.text
+
+
+def noted_ends(folder: Path, batch: int) -> list:
+    return list(map(json.loads, (folder / f"spark/offsets/{batch}").read_text().splitlines()[2:]))
+
+
+def test_a_job_that_is_to_continue_forgets_where_it_was_in_a_topic_that_was_created_again(
+    tmp_path, broker, opened
+):
+    one, two = topics.new_topic(broker.servers), topics.new_topic(broker.servers)
+    read = opened(one, two, on_data_loss="continue")
+    ends = [[{one: {"0": end}}, {two: {"0": 7}}] for end in (2, 5, 9)]
+    checkpoint = noted(tmp_path, *ends)
+    for batch in (0, 1):  # and 2 was begun, but not committed
+        (tmp_path / "spark/commits").mkdir(exist_ok=True)
+        (tmp_path / f"spark/commits/{batch}").touch()
+    (tmp_path / "spark/offsets/.2.crc").touch()
+    assert KnownTopics(read, checkpoint).resume() == {}
+    topics.create_again(broker.servers, one)
+    with (
+        pytest.raises(KafkaError, match="MS350(?s:.*)run the job again"),
+        KnownTopics(read, checkpoint).unchanged(2),
+    ):
+        pytest.fail("the batch was begun")
+    assert KnownTopics(read, checkpoint).resume() == {one: 4}, "what batch 2 had begun to read"
+    assert [noted_ends(tmp_path, batch) for batch in (0, 1, 2)] == [
+        ends[0], [{}, {two: {"0": 7}}], [{}, {two: {"0": 7}}],
+    ]  # fmt: skip
+    assert not (tmp_path / "spark/offsets/.2.crc").exists()
+    assert KnownTopics(read, checkpoint).resume() == {}
+
+
+def test_a_job_that_has_read_nothing_forgets_where_it_was_to_begin(tmp_path, broker, opened):
+    topic = topics.new_topic(broker.servers)
+    read = opened(topic, start="latest", on_data_loss="continue")
+    KnownTopics(read, str(tmp_path)).resume()
+    start = tmp_path / "spark/sources/0/0"
+    start.parent.mkdir(parents=True)
+    start.write_text(f'\0v1\n{{"{topic}":{{"0":5}}}}')
+    topics.create_again(broker.servers, topic)
+    KnownTopics(read, str(tmp_path)).resume()
+    assert start.read_text() == "\0v1\n{}"
+
+
+def test_a_damaged_file_of_topics_is_refused(tmp_path, broker, opened):
+    (tmp_path / "topics.json").write_text('{"scores": ')
+    with pytest.raises(RunError, match="MS210.*topics.json.*cannot be read"):
+        KnownTopics(opened(topics.new_topic(broker.servers)), str(tmp_path)).resume()

@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import millstream as ms
+import topics
 from families import bound_to_its_test
 from millstream.model.errors import MillstreamError
 
@@ -100,13 +101,20 @@ def until_nothing_is_left(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 
 def from_topic_to_topic(
-    spark: SparkSession, folder: Path, servers: str, source: str, target: str
+    spark: SparkSession, folder: Path, servers: str, source: str, target: str, created_again: str
 ) -> dict[str, Any]:
     numbers = ms.read_kafka(source, "n int", on_data_loss="continue", servers=servers)
     written = numbers.write_kafka(target, servers=servers)
     job = written.run("numbers", spark=spark, checkpoint=folder / "checkpoint")
-    job.process_all().stop()
-    return {"rows": job.progress().rows, "lost": job.progress().lost}
+    job.process_all()
+    told = {"rows": job.progress().rows, "lost": job.progress().lost}
+    if created_again:
+        topics.create_again(servers, source)
+        topics.put(servers, source, [{"n": n} for n in range(20)])
+        told["failure"] = failure(job.wait)
+    else:
+        job.stop()
+    return told
 
 
 def main(url: str, folder: Path, what: str, *of_kafka: str) -> None:

@@ -11,7 +11,14 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 
 from millstream.kafka.connection import Connection
-from millstream.kafka.topics import create_topic, partitions_of
+from millstream.kafka.topics import (
+    create_topic,
+    delete_topic,
+    partitions_of,
+    topic_ids,
+    topic_names,
+)
+from waiting import until
 
 _numbers = count(1)
 
@@ -22,6 +29,15 @@ def new_topic(servers: str, partitions: int = 1, **settings: str) -> str:
     named = {key.replace("_", "."): value for key, value in settings.items()}
     create_topic(Connection(servers), name, partitions=partitions, settings=named)
     return name
+
+
+def create_again(servers: str, topic: str) -> None:
+    """Deletes a topic, and creates another of the same name."""
+    connection = Connection(servers)
+    delete_topic(connection, topic)
+    until(lambda: topic not in topic_names(connection))
+    create_topic(connection, topic, partitions=1)
+    until(lambda: topic_ids(connection, [topic]))
 
 
 def put(servers: str, topic: str, records: Iterable[Any], partition: int = -1) -> None:

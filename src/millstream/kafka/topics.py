@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import (
     AlterConfigOpType,
@@ -18,7 +19,7 @@ from confluent_kafka.admin import (
     TopicDescription,
 )
 
-from millstream.kafka.answers import answers, known_topic
+from millstream.kafka.answers import answers, known_topic, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.jars import Say
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
@@ -115,6 +116,23 @@ def describe_topics(
         _topic(described[each.name], _settings(configs[each]), starts, ends, bytes_of)
         for each in resources
     ]
+
+
+def topic_ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
+    """The id of each topic that is there: a topic that is deleted and created again gets another.
+
+    This is one request, which a broker answers from memory.
+    """
+    if not names:
+        return {}
+    found: dict[str, str] = {}
+    for name, future in connection.admin.describe_topics(TopicCollection(list(names))).items():
+        try:
+            found[name] = _id(future.result().topic_id)
+        except KafkaException as error:
+            if error.args[0].code() != Failure.UNKNOWN_TOPIC_OR_PART:
+                raise refused(error.args[0], f"describe topic {name!r}") from error
+    return found
 
 
 def longest_batch(connection: Connection, topic: str) -> int | None:

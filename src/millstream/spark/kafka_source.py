@@ -18,7 +18,7 @@ from millstream.kafka.answers import known_topic
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import END, offsets_at
 from millstream.kafka.settings import DECIDED, java_settings, translated
-from millstream.kafka.topics import topic_names
+from millstream.kafka.topics import topic_ids, topic_names
 from millstream.kafka.writing import MARKERS
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import KafkaSource, Source
@@ -48,11 +48,12 @@ _PLACE = ("value", "key", "partition", "offset", "timestamp")
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a source, as they are when the job starts: partitions by name."""
+    """The topics of a source, as they are when the job starts: partitions and ids by name."""
 
     source: KafkaSource
     connection: Connection
     partitions: dict[str, int]
+    ids: dict[str, str]
 
     @property
     def splits(self) -> list[str]:
@@ -102,7 +103,7 @@ def _opened(source: KafkaSource) -> Topics:
         own = there.keys() & set(topic_names(connection)) - {MARKERS}
         names = [name for name in own if re.fullmatch(source.pattern, name)]
     known = {known_topic(name, sorted(there)): there[name] for name in sorted(names)}
-    topics = Topics(source, connection, known)
+    topics = Topics(source, connection, known, topic_ids(connection, known))
     _check_offsets(topics, "start", source.start)
     if source.until is not None:
         _check_offsets(topics, "until", source.until)
@@ -140,13 +141,22 @@ def offsets_of(
 
     The others may be topics, too: those of a DataFrame that the program has from elsewhere.
     """
-    left = list(told)
-    found = []
+    each_source, texts = list(topics), list(told)
+    lines = source_lines(each_source, texts)
+    return [
+        topics.places(None if line is None else texts[line])
+        for topics, line in zip(each_source, lines, strict=True)
+    ]
+
+
+def source_lines(topics: Iterable[Topics], told: Iterable[str | None]) -> list[int | None]:
+    """Which text of those that Spark has for its sources, in their order, is of which topics."""
+    left = dict(enumerate(told))
+    found: list[int | None] = []
     for each in topics:
-        mine = next((text for text in left if each.places(text)), None)
-        if mine is not None:
-            left.remove(mine)
-        found.append(each.places(mine))
+        mine = next((number for number, text in left.items() if each.places(text)), None)
+        left.pop(-1 if mine is None else mine, None)
+        found.append(mine)
     return found
 
 

@@ -21,6 +21,7 @@ from millstream.plan.nodes import (
 )
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
+from millstream.spark.known_topics import check_unchanged
 from millstream.spark.loading import NAMES
 from millstream.spark.packing import TASKS, Packing
 from millstream.spark.row_types import arrow_of, struct_of
@@ -45,7 +46,8 @@ def reader(
     """
 
     def as_stream(source: Source, frame: DataFrame) -> DataFrame:
-        return spark.readStream.schema(frame.schema).parquet(_copied(source, frame, folder))
+        path = _copied(source, frame, folder, topics.get(source.name))
+        return spark.readStream.schema(frame.schema).parquet(path)
 
     def read(source: Source) -> DataFrame:
         match source:
@@ -109,7 +111,7 @@ def folder_name(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _copied(source: Source, frame: DataFrame, folder: str | None) -> str:
+def _copied(source: Source, frame: DataFrame, folder: str | None, topics: Topics | None) -> str:
     """Where the rows of a source that ends are kept as files."""
     path = f"{folder}/{folder_name(source.name)}"
     place = Folder.of(source.name, path)
@@ -118,5 +120,7 @@ def _copied(source: Source, frame: DataFrame, folder: str | None) -> str:
         # they are all there, it was killed while it wrote them, and nobody has read any.
         if _WRITTEN not in place.names():
             frame.coalesce(1).write.mode("overwrite").parquet(path)
+            if topics is not None:
+                check_unchanged(topics)
             place.create(_WRITTEN).close()
     return path

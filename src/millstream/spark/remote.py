@@ -28,6 +28,7 @@ from millstream.spark.fence import Fence
 from millstream.spark.hop import Hop
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Topics
+from millstream.spark.known_topics import KnownTopics
 from millstream.spark.ledger import Commits, Stopped, shows, written
 from millstream.spark.wire import ARROW
 
@@ -73,8 +74,7 @@ class Remote:
     def batch(self, last: Hop | None) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # nothing but this tells tasks the number of their batch
-        counts_lost = any(each.source.on_data_loss == "continue" for each in self._topics)
-        topics = [_unopened(each) for each in self._topics] if counts_lost else []
+        topics = [_unopened(each) for each in self._topics]
         return RemoteBatch(
             self._line, self._run, last, self._targets, topics, self._checkpoint, self._fence
         )
@@ -137,6 +137,10 @@ class RemoteBatch:
     def _losses(self) -> Losses:
         return Losses(self.topics, self.checkpoint)
 
+    @cached_property
+    def _known(self) -> KnownTopics:
+        return KnownTopics(self.topics, self.checkpoint)
+
     def __call__(self, frame: DataFrame, number: int) -> None:
         session = frame.sparkSession
         if session.conf.get(_stops(self.line), None) is not None:
@@ -144,8 +148,9 @@ class RemoteBatch:
         self.fence.check()
         session.addTag(self.line)
         started = time.time()
-        lost = self._losses.of(number)
-        rows = written(self.last, frame, number)
+        with self._known.unchanged(number):
+            lost = self._losses.of(number)
+            rows = written(self.last, frame, number)
         self._commits.commit(number, rows)
         packed = self._packed(rows)
         table = pa.table(

@@ -6,13 +6,14 @@ import gc
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
@@ -21,6 +22,7 @@ from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Positions, Topics
+from millstream.spark.known_topics import KnownTopics, check_unchanged
 from millstream.spark.ledger import Ledger, Stopped, written
 from millstream.spark.lowering import lower
 from millstream.spark.physical import Physical
@@ -56,7 +58,10 @@ def run_batch(
     with explained():
         read = reader(spark, False, None, topics)
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, batch=0)
-        ledger.settle(0, written(lowered.last, lowered.frame, 0), started)
+        rows = written(lowered.last, lowered.frame, 0)
+        for each in topics.values():
+            check_unchanged(each)
+        ledger.settle(0, rows, started)
 
 
 class StreamingJob:
@@ -77,6 +82,8 @@ class StreamingJob:
         self._ledger = ledger
         self._positions = Positions(name, topics.values())
         self._losses = Losses(topics.values(), checkpoint.folder)
+        self._known = KnownTopics(topics.values(), checkpoint.folder)
+        self._lost_before = Counter(self._known.resume())
         self._checkpoint = checkpoint
         self._stopping = threading.Event()
         self._remote: Remote | None = None
@@ -197,17 +204,29 @@ class StreamingJob:
             raise Stopped
         self._checkpoint.fence.check()
         started = time.time()
-        lost = self._losses.of(number)
         try:
-            rows = written(self._lowered.last, frame, number)
+            with self._known.unchanged(number):
+                lost = self._losses.of(number)
+                rows = written(self._lowered.last, frame, number)
         except Exception:
             if self._abandoned:
                 raise Stopped from None  # of what was broken off there is nothing to tell
             raise
-        self._ledger.settle(number, rows, started, lost)
-        self._done = number
+        self._settle(number, rows, started, lost)
         # Once Spark has its thread back, nobody holds the frame any more.
         threading.Timer(_SOON, gc.collect, (_YOUNG,)).start()
+
+    def _settle(
+        self,
+        number: int,
+        rows: list[Row],
+        started: float,
+        lost: Mapping[str, int],
+        ended: float | None = None,
+    ) -> None:
+        self._ledger.settle(number, rows, started, Counter(lost) + self._lost_before, ended)
+        self._lost_before.clear()
+        self._done = number
 
     def _hear(self) -> None:
         """Takes note of the batches that a server has committed."""
@@ -215,8 +234,7 @@ class StreamingJob:
             return
         with self._hearing:
             for told in self._remote.hear():
-                self._ledger.settle(told.batch, told.rows, told.started, told.lost, told.ended)
-                self._done = told.batch
+                self._settle(told.batch, told.rows, told.started, told.lost, told.ended)
 
     def _watch(self) -> None:
         tracker = self._ledger.tracker
