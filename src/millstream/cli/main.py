@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from millstream.cli import consume, groups, kafka, produce, topics
-from millstream.cli.printing import discard_output, print_error
+from millstream.cli import consume, groups, help, kafka, produce, topics
+from millstream.cli.printing import discard_output, print_error, print_line
 from millstream.model.errors import MillstreamError
 
 
 class _Millstream(TyperGroup):
     """How commands end that do not come to their end.
 
-    An error of Millstream's is told, not traced: its message says what to do. Exit code 1.
+    An error of Millstream's is shown without a traceback: its message says what to do. Exit code 1.
     """
+
+    def get_params(self, ctx: Any) -> Any:
+        return _with_plain_flags(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        for each in (command, *getattr(command, "commands", {}).values()):
+            if each is not None:
+                _with_plain_flags(each.get_params(ctx))
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -26,6 +37,14 @@ class _Millstream(TyperGroup):
             raise typer.Exit(1) from error
         except BrokenPipeError:  # who reads has enough, as in "consume | head"
             discard_output()
+
+
+def _with_plain_flags(parameters: list[Any]) -> list[Any]:
+    """Flags take no value, so help shows none: Typer would write ``<bool>`` beside each."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
 
 
 app = typer.Typer(
@@ -40,11 +59,25 @@ app.add_typer(topics.app, name="topics")
 app.command("produce")(produce.command)
 app.command("consume")(consume.command)
 app.add_typer(groups.app, name="groups")
+app.command("help")(help.command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print_line(f"millstream {version('millstream')}")
+        raise typer.Exit
 
 
 @app.callback()
-def _group() -> None:
-    """Keeps ``millstream`` a group, however few commands it has."""
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """The Dataflow model for Python, on Spark, over Kafka."""
 
 
 def main() -> None:
