@@ -13,6 +13,7 @@ from millstream.interrupts import interruptible, interrupts_later, on_interrupt
 from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
+from millstream.plan.functions import user_functions
 from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
 from millstream.plan.targets import Memory
 from millstream.progress import BatchReport, Progress, Tracker
@@ -164,6 +165,11 @@ def run(
     take_over: bool = False,
 ) -> Job:
     """Runs a program: a small one that only collects rows it brings along needs no Spark."""
+    used = list(user_functions(*sinks))
+    if used:
+        from millstream.spark.pickling import check_functions
+
+        check_functions(used)
     if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
         try:
             return run_to_the_end(name, sinks)

@@ -33,6 +33,7 @@ CODES = {
     "MS118": "an instant that is no instant",
     "MS119": "a missing watermark policy",
     "MS120": "a file format that cannot hold the columns",
+    "MS121": "a function that cannot be sent to Spark's workers",
     "MS124": "an unknown SQL function",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import collections.abc
 import typing
-from collections.abc import Callable
-from typing import Any, get_args, get_origin
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, get_args, get_origin
 
+from millstream.model.aggregates import Combine
 from millstream.model.errors import PlanError
-from millstream.plan.nodes import OnError
+from millstream.plan.expressions import Expression
+from millstream.plan.nodes import Function, Grouping, Node, OnError, Sink, walk
 from millstream.plan.schema import Schema
+from millstream.plan.targets import Each
 
 
 def result_schema(function: Callable[..., Any], shape: str, schema: Any) -> Schema:
@@ -29,6 +32,35 @@ def result_schema(function: Callable[..., Any], shape: str, schema: Any) -> Sche
         fix=f"give {shape}(…, schema='user string, points int'), say, or annotate it with a "
         f"dataclass or TypedDict: -> {'Score' if shape == 'map' else 'Iterator[Score]'}",
     )
+
+
+class UserFunction(NamedTuple):
+    """A function of the user: the step that runs it, what a message calls it, and itself."""
+
+    step: str
+    name: str
+    function: Callable[..., Any]
+
+
+def user_functions(*outputs: Node) -> Iterator[UserFunction]:
+    """All functions of a program that run where its rows are: on Spark, in workers."""
+    for node in walk(*outputs):
+        match node:
+            case Function():
+                yield UserFunction(node.name, function_name(node.function), node.function)
+            case Grouping():
+                for _, key in node.keys:
+                    if not isinstance(key, Expression):
+                        name = f"the key function {function_name(key)}"
+                        yield UserFunction(node.name, name, key)
+                for _, aggregate, _ in node.aggregates:
+                    if isinstance(aggregate, Combine):
+                        for part in ("create", "add", "extract", "merge", "retract"):
+                            given = getattr(aggregate, part)
+                            if given is not None:
+                                yield UserFunction(node.name, f"{part} of {aggregate!r}", given)
+            case Sink(target=Each(function=function)):
+                yield UserFunction(node.name, function_name(function), function)
 
 
 def key_type(function: Callable[..., Any]) -> str | None:

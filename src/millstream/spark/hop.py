@@ -10,19 +10,20 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext, cloudpickle
+from pyspark import TaskContext
 
 from millstream.engine.blobs import unpacked
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.watermarks import Bounded, WatermarkPolicy
+from millstream.spark.pickling import pickled
 from millstream.spark.sinks import Slice
 from millstream.spark.slices import number_of
 from millstream.spark.tables import (
@@ -70,10 +71,11 @@ class Packed:
     """A hop on its way to the workers."""
 
     def __init__(self, hop: Hop) -> None:
-        self._hop: bytes = cloudpickle.dumps(hop)  # type: ignore[no-untyped-call]
+        self._hop = pickled(replace(hop, batch=None))  # the same bytes for each batch
+        self._batch = hop.batch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _unpacked(self._hop)(batches)
+        return replace(_unpacked(self._hop), batch=self._batch)(batches)
 
 
 @dataclass

@@ -26,11 +26,12 @@ from millstream.spark.known_topics import KnownTopics, check_unchanged
 from millstream.spark.ledger import Ledger, Stopped, written
 from millstream.spark.lowering import lower
 from millstream.spark.physical import Physical
+from millstream.spark.pickling import pickled
 from millstream.spark.reading import reader
 from millstream.spark.remote import Remote
 from millstream.spark.session import is_remote
 from millstream.spark.stage import Shelf, Stage
-from millstream.spark.step import Step
+from millstream.spark.step import Step, unpacked
 from millstream.spark.wire import ENVELOPE, batches_of, envelopes_in
 
 _STOPPED = f"{Stopped.__module__}.{Stopped.__qualname__}"  # as a traceback names it
@@ -293,10 +294,12 @@ def _tasks_know_their_batch() -> bool:
 
 
 def _in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
+    packed = pickled(stage)
+
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         given = [e for batch in table.to_batches() for e in envelopes_in(batch)]
         shelf = Shelf(_InMemory(), None)
-        made = stage.run(key[0].as_py(), given, shelf, 0, ends=True)
+        made = unpacked(packed).run(key[0].as_py(), given, shelf, 0, ends=True)
         return pa.Table.from_batches(list(batches_of(made)))
 
     return frame.groupBy("shard").applyInArrow(run, ENVELOPE)

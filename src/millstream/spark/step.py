@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pyspark import cloudpickle
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
@@ -35,13 +34,15 @@ class Step(StatefulProcessor):
     """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
 
     def __init__(self, stage: Stage, clock: bool) -> None:
-        self._packed: bytes = cloudpickle.dumps(stage)  # type: ignore[no-untyped-call]
+        from millstream.spark.pickling import pickled
+
+        self._packed = pickled(stage)
         self.clock = clock
 
     @property
     def stage(self) -> Stage:
         """What runs, once it is to run."""
-        return _unpacked(self._packed)
+        return unpacked(self._packed)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: all of it is one variable, since Spark analyzes each in every task."""
@@ -128,7 +129,7 @@ def _keep_all() -> None:
 
 
 @lru_cache(maxsize=64)
-def _unpacked(stage: bytes) -> Stage:
+def unpacked(stage: bytes) -> Stage:
     """A worker makes a stage ready once, not for each batch."""
     made: Stage = pickle.loads(stage)
     return made
