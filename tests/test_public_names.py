@@ -37,6 +37,10 @@ def test_the_public_names_are_these_and_no_others() -> None:
     assert len(millstream.__all__) == len(set(millstream.__all__))
 
 
+def test_a_listing_shows_the_public_names_alone() -> None:
+    assert set(dir(millstream)) == set(millstream.__all__)
+
+
 def test_every_public_name_is_there() -> None:
     assert [name for name in millstream.__all__ if not hasattr(millstream, name)] == []
 

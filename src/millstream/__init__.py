@@ -54,6 +54,11 @@ from millstream.stream import Stream
 
 __version__ = "0.1.0"
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "KafkaError",
     "MillstreamError",

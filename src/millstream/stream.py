@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from millstream.model.aggregates import Collect
 from millstream.model.durations import Duration
@@ -36,6 +36,7 @@ from millstream.plan.grouping import Keys, grouping
 from millstream.plan.kafka_target import kafka_target
 from millstream.plan.names import automatic_name, checked_name, with_distinct_names
 from millstream.plan.nodes import Node, OnError
+from millstream.plan.other_words import instead_of
 from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
 from millstream.plan.targets import (
@@ -179,7 +180,8 @@ class Stream:
     def key_by(self, *keys: Any, **named: Any) -> Stream:
         """Groups are formed by these columns or expressions, or by one function of the row.
 
-        A function's result is the column ``key``.
+        A function's result is the column ``key``, whose type the function's annotation says, or
+        ``type=`` in Spark DDL: ``key_by(lambda row: row["word"][0], type="string")``.
 
         >>> import millstream as ms
         >>> words = ms.from_rows([("to",), ("be",)], schema="word string")
@@ -430,6 +432,15 @@ class Stream:
             print(explain_plan(*with_distinct_names(self.node), settings=self._settings))
         else:
             self.collect().explain(plan)
+
+    if not TYPE_CHECKING:  # a type checker is to find what is not there
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses what streams do not have, with what to write instead."""
+            instead = instead_of(name)
+            if instead is None:
+                raise AttributeError(f"a stream has no {name!r}", name=name, obj=self)
+            raise AttributeError(f"a stream has no {name!r}\n  What to do: {instead}")
 
     def __repr__(self) -> str:
         said = "".join(f"; {label} {text}" for label, text in self._settings)

@@ -74,3 +74,29 @@ def test_a_duration_beyond_all_time_is_refused():
 @given(st.integers(-(10**18), 10**18))
 def test_a_formatted_duration_reads_back_the_same(us):
     assert microseconds(format_duration(us)) == us
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("1 hour", "1h"),
+        ("1 Hour, 30 minutes", "1h30m"),
+        ("5 mins and 1 sec", "5m1s"),
+        ("1H", "1h"),
+        ("-2 days", "-2d"),
+        ("100 millis", "100ms"),
+        ("5", "5s"),
+    ],
+)
+def test_units_in_words_get_a_suggestion(written, meant):
+    with pytest.raises(PlanError, match="MS101") as caught:
+        microseconds(written)
+    assert caught.value.fix.startswith(f"did you mean {meant!r}? Write a number of seconds")
+    assert microseconds(meant)
+
+
+@pytest.mark.parametrize("written", ["1 month", "a while", "hour", "", "1..5 hours"])
+def test_what_means_no_duration_gets_none(written):
+    with pytest.raises(PlanError, match="MS101") as caught:
+        microseconds(written)
+    assert caught.value.fix.startswith("write a number of seconds")

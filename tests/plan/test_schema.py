@@ -201,3 +201,13 @@ def test_an_unknown_type_is_printed_as_a_question() -> None:
 def test_names_that_millstream_keeps_for_itself_are_refused() -> None:
     with pytest.raises(PlanError, match="MS111: names that begin with '__millstream_'"):
         Schema.of("__Millstream_time bigint, n int")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("datetime", "TIMESTAMP"), ("array<datetime>", "TIMESTAMP"), ("uuid", "STRING")],
+)
+def test_types_of_other_systems_are_told_by_what_they_mean(written: str, meant: str) -> None:
+    with pytest.raises(PlanError, match="MS111") as caught:
+        Schema.of(f"at {written}")
+    assert caught.value.fix.startswith(f"did you mean {meant!r}?")

@@ -25,6 +25,15 @@ _UNITS = {
     "ms": 1_000,
     "us": 1,
 }
+_WORDS = {
+    "w": "w week wk",
+    "d": "d day",
+    "h": "h hour hr",
+    "m": "m minute min",
+    "s": "s second sec",
+    "ms": "millisecond milli msec",
+    "us": "microsecond micro usec",
+}
 _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|us|µs|[wdhms])")
 
 
@@ -120,8 +129,28 @@ def _scaled(number: str, unit: int) -> int:
 
 
 def _unreadable(value: object, what: str) -> PlanError:
+    meant = _in_words(value) if isinstance(value, str) else None
+    hint = "" if meant is None else f"did you mean {meant!r}? "
     return PlanError(
         "MS101",
         f"{what} {value!r} is not a length of time",
-        fix=f"write {type_of_duration}",
+        fix=f"{hint}{'Write' if hint else 'write'} {type_of_duration}",
     )
+
+
+def _in_words(text: str) -> str | None:
+    """The duration that somebody means who writes units as words, or leaves seconds out.
+
+    >>> _in_words("1 hour 30 Minutes"), _in_words("5"), _in_words("a while")
+    ('1h30m', '5s', None)
+    """
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text.strip()):
+        return f"{text.strip()}s"
+    units = {word: unit for unit, words in _WORDS.items() for word in words.split()}
+    short = re.sub(
+        r"[^\W\d_]+", lambda word: units.get(word[0].lower().removesuffix("s"), word[0]), text
+    )
+    short = re.sub(r",|\band\b", " ", short)
+    if not re.fullmatch(rf"\s*-?(?:{_PART.pattern})+\s*", short):
+        return None
+    return format_duration(_parse(short, "duration"))

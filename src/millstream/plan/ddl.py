@@ -37,6 +37,19 @@ _KNOWN = {
 }
 
 
+_ELSEWHERE = {
+    "DATETIME": "TIMESTAMP",
+    "INSTANT": "TIMESTAMP",
+    **dict.fromkeys(("UUID", "JSON", "UTF8", "OBJECT", "NVARCHAR"), "STRING"),
+    **dict.fromkeys(("BYTES", "BLOB", "BYTEA"), "BINARY"),
+    "FLOAT64": "DOUBLE",
+    **dict.fromkeys(("LIST", "TUPLE", "SET"), "ARRAY"),
+    "DICT": "MAP",
+    "RECORD": "STRUCT",
+}
+"""What other systems call types that Spark has."""
+
+
 def read_ddl(text: str) -> Iterator[tuple[str, str]]:
     """The columns of a DDL text, as names and canonical types.
 
@@ -64,7 +77,9 @@ def read_type(text: str) -> str:
         words = [w.upper() for w in re.findall(r"\w+", text)] or [""]
         odd = next((w for w in words if w not in _KNOWN.values()), words[0])
         raise PlanError(
-            "MS111", f"{text!r} is not a Spark type", fix=did_you_mean(odd, _KNOWN.values())
+            "MS111",
+            f"{text!r} is not a Spark type",
+            fix=did_you_mean(_ELSEWHERE.get(odd, odd), _KNOWN.values()),
         ) from None
 
 
