@@ -108,8 +108,18 @@ def test_two_steps_of_the_same_name_are_refused_where_they_meet() -> None:
 def test_a_name_that_a_step_behind_has_is_refused_at_once() -> None:
     with pytest.raises(ms.PlanError, match="MS108 .* a rows and a filter step are both called"):
         ROWS.filter("n > 1").named("numbers")
-    with pytest.raises(ms.PlanError, match="MS108"):
-        ROWS.collect("numbers")
+
+
+def test_sinks_have_names_of_their_own() -> None:
+    kept = ROWS.filter("n > 1").named("kept")
+    both = ms.pipeline(kept.collect("kept"), ROWS.write_console(name="numbers"))
+    assert names(both) == ["numbers", "kept", "kept", "numbers"]
+    named = ROWS.filter("n > 1").named("collect-1")
+    assert names(ms.pipeline(named.collect("filter-1"), ROWS.filter("n < 1").collect())) == [
+        "numbers", "collect-1", "filter-1", "filter-1", "collect-1",
+    ]  # fmt: skip
+    job = ms.pipeline(kept.collect("kept"), kept.rejected.collect("numbers")).run()
+    assert job.rows("kept") == job.rows("numbers") == []
 
 
 def test_an_automatic_name_makes_way_for_a_given_one() -> None:

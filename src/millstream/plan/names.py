@@ -1,5 +1,9 @@
 """Names of steps: readable, given automatically, and unique in a pipeline.
 
+Sinks have names of their own: one may be called as the step before it is, ``collect("counts")``
+after ``.named("counts")``. What goes by names keeps the two apart: rows and receipts of sinks here,
+state, watermarks and counts of other steps there.
+
 A step is named when it is made, by its kind and a number (``filter-1``), so two branches of a
 program may both have a ``filter-1``. Where branches meet in one pipeline the later ones get the
 next free number. Names that a user gave are never changed: two alike are refused.
@@ -48,22 +52,26 @@ def automatic_name(kind: str, *inputs: Node) -> str:
 
 def with_distinct_names(*outputs: Node) -> tuple[Node, ...]:
     """The same graph with the automatic names made unique; shared steps stay shared."""
-    taken = {node.name for node in walk(*outputs) if not is_automatic(node)}
+    taken: dict[bool, set[str]] = {True: set(), False: set()}
+    for node in walk(*outputs):
+        if not is_automatic(node):
+            taken[isinstance(node, Sink)].add(node.name)
     new: dict[int, Node] = {}
     for node in walk(*outputs):
-        name = node.name
+        name, others = node.name, taken[isinstance(node, Sink)]
         if is_automatic(node):
-            name = name if name not in taken else _free(kind_of(node), taken)
-            taken.add(name)
+            name = name if name not in others else _free(kind_of(node), others)
+            others.add(name)
         new[id(node)] = _rebuilt(node, name, tuple(new[id(each)] for each in node.inputs))
     return tuple(new[id(node)] for node in outputs)
 
 
 def check_names(*outputs: Node) -> None:
-    """MS108: no two steps of one graph have the same name, given by the user."""
-    seen: dict[str, Node] = {}
+    """MS108: no two steps of one graph have the same name, given by the user, and no two sinks."""
+    seen: dict[tuple[bool, str], Node] = {}
     for node in walk(*outputs):
-        other = node if is_automatic(node) else seen.setdefault(node.name, node)
+        place = isinstance(node, Sink), node.name
+        other = node if is_automatic(node) else seen.setdefault(place, node)
         if other is not node:
             raise name_used_twice(node.name, kind_of(other), kind_of(node))
 
