@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 import time
@@ -12,7 +13,8 @@ import pytest
 
 import millstream as ms
 from millstream.model.windowing import Windowing
-from millstream.plan.nodes import Grouping, Select, SideOutput, Sink
+from millstream.plan import other_words
+from millstream.plan.nodes import Grouping, KeyFunction, Select, SideOutput, Sink
 from millstream.plan.targets import Console, Each, Files, Memory
 from millstream.sources import test_stream
 from millstream.stream import Stream
@@ -114,7 +116,7 @@ def test_keys_are_columns_expressions_or_one_function() -> None:
     def key(row: dict[str, Any]) -> int:
         return len(row)
 
-    assert ROWS.key_by(key).keys == (("key", key),)
+    assert ROWS.key_by(key).keys == (("key", KeyFunction(key, "BIGINT")),)
     assert ROWS.aggregate(n=ms.count()).schema.names == ("n", "window", "pane")
 
 
@@ -396,3 +398,31 @@ def test_a_bad_program_gets_its_error_in_under_a_second() -> None:
     took = time.perf_counter() - start
     assert "MS102 in step 'aggregate-1': there is no column 'pionts'" in ran.stderr
     assert took < 1
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("groupBy", r"\.key_by\(.*\.aggregate\("),
+        ("agg", r"\.aggregate\("),
+        ("withColumn", r"\.with_columns\("),
+        ("show", r"\.write_console\(\)\.run\(\)"),
+        ("writeStream", r"\.write_files\(…\)"),
+        ("join", r"\.union\(other\)"),
+        ("run", r"\.collect\(\)\.run\(\)"),
+    ],
+)
+def test_methods_of_other_libraries_are_answered_with_what_to_write(
+    name: str, instead: str
+) -> None:
+    assert not hasattr(ROWS, name)
+    with pytest.raises(AttributeError, match=f"a stream has no '{name}'\n.*write .*{instead}"):
+        getattr(ROWS, name)
+
+
+def test_other_missing_attributes_are_left_to_python() -> None:
+    with pytest.raises(AttributeError, match=r"^a stream has no 'fliter'$") as caught:
+        getattr(ROWS, "fliter")  # noqa: B009 - mypy would find it
+    assert (caught.value.name, caught.value.obj) == ("fliter", ROWS)
+    assert copy.copy(ROWS).node is ROWS.node
+    assert not any(hasattr(Stream, name) for name in other_words._INSTEAD)

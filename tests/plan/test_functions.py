@@ -112,9 +112,35 @@ def test_a_bad_schema_is_refused_in_its_step() -> None:
 def key(row: dict[str, Any]) -> str: ...  # type: ignore[empty-body]
 
 
-@pytest.mark.parametrize(("function", "type"), [(key, "STRING"), (silent, None), (vague, None)])
-def test_a_key_functions_type_is_known_where_its_annotation_says_it(
-    function: Any, type: str | None
+@pytest.mark.parametrize(
+    ("function", "said", "type"),
+    [
+        (key, {}, "STRING"),
+        (key, {"type": "int"}, "INT"),
+        (silent, {"type": "array<string>"}, "ARRAY<STRING>"),
+        (lambda row: 1, {"type": int}, "BIGINT"),
+    ],
+)
+def test_a_key_functions_type_is_said_or_annotated(
+    function: Any, said: dict[str, Any], type: str
 ) -> None:
-    field = ROWS.key_by(function).aggregate(n=ms.count()).schema.fields[0]
+    field = ROWS.key_by(function, **said).aggregate(n=ms.count()).schema.fields[0]
     assert (field.name, field.type) == ("key", type)
+
+
+def test_a_key_function_without_a_type_is_refused_when_the_plan_is_built() -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        ROWS.key_by(lambda row: row["n"])
+    assert str(caught.value) == (
+        "MS116 in step 'aggregate-1': the key function <lambda> says nothing about the type of its "
+        "result\n  What to do: say it: key_by(…, type='string'), or annotate the function: "
+        "def key(row) -> str, or give an expression: key_by('team')\n  More: docs/errors/MS116.md"
+    )
+    with pytest.raises(ms.PlanError, match="MS116 .*: the key function vague says only 'dict'"):
+        ROWS.key_by(vague)
+    with pytest.raises(ms.PlanError, match="MS111 in step 'aggregate-1'"):
+        ROWS.key_by(silent, type="strng")
+
+
+def test_a_key_may_be_called_type_where_no_function_makes_it() -> None:
+    assert ROWS.key_by(type="points % 2").aggregate(n=ms.count()).schema.names[0] == "type"

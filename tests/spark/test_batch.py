@@ -558,10 +558,15 @@ def test_a_function_that_fails_in_a_worker_is_named_with_its_step_and_record(spa
         assert str(caught.value).startswith(f"{message}\n  What to do: ")
 
 
-def test_a_key_function_without_a_type_is_refused_before_anything_runs(spark):
-    keyed = scores().key_by(lambda row: row["user"]).aggregate(n=ms.count())
-    with pytest.raises(PlanError, match="MS116 in step 'aggregate-1': the key function <lambda>"):
-        keyed.collect().run("untyped", spark=spark, mode="batch")
+def test_a_key_that_is_not_of_its_type_is_refused_as_in_this_process(spark):
+    rows = ms.from_rows(["ann", "bob"], schema="user string")
+    keyed = rows.key_by(lambda row: row["user"] if row["user"] == "ann" else 7, type="string")
+    messages = []
+    for mode in (None, "batch"):
+        with pytest.raises(RunError, match="MS202 in step 'aggregate-1': .* is 7, which") as caught:
+            keyed.group().collect().run("keys", spark=mode and spark, mode=mode)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_workers_without_millstream_are_told_from_other_errors():
@@ -652,7 +657,7 @@ def test_columns_of_the_user_keep_what_they_hold_whatever_they_are_called(spark)
         **{"key 0": "user", "of 0": "team", "time": "points", "sign": "at"}
     )
     whole = rows.key_by("upper(team) AS TEAM").window(ms.fixed("10s"), allowed_lateness="1d")
-    listed = whole.aggregate(rows=ms.collect(), n=ms.count("points + 1"))
+    listed = whole.aggregate(rows=ms.collect(), n=ms.count("points + 1")).named("listed")
     kept = listed.key_by("TEAM").refine(ms.retracting).aggregate(n=ms.sum("n"))
     taken_up = kept.key_by("TEAM").refine(ms.accumulating).aggregate(n=ms.max("n"))
     mine = taken_up.select("n", kind="concat('of ', TEAM)", row="n", payload="TEAM").group()

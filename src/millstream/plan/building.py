@@ -14,7 +14,12 @@ from millstream.plan.checks.missing_watermark import check_splits_are_followed
 from millstream.plan.checks.retractions import check_batches, check_kind_is_kept, check_sink
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
-from millstream.plan.functions import checked_function, checked_on_error, result_schema
+from millstream.plan.functions import (
+    checked_function,
+    checked_on_error,
+    key_function,
+    result_schema,
+)
 from millstream.plan.grouping import Key, Keys, late_schema
 from millstream.plan.lineage import taking_back
 from millstream.plan.names import (
@@ -159,10 +164,10 @@ def named(node: Node, name: str) -> Node:
 
 
 def keys(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Keys:
-    """The keys of the next grouping: named expressions, or one function."""
-    if len(given) == 1 and not named and callable(given[0]):
-        return (("key", given[0]),)
+    """The keys of the next grouping: named expressions, or one function and its type."""
     with in_step(automatic_name("aggregate", input)):
+        if len(given) == 1 and callable(given[0]) and named.keys() <= {"type"}:
+            return (("key", key_function(given[0], named.get("type"))),)
         return _columns("key_by", input, given, named)
 
 

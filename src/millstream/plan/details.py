@@ -218,7 +218,9 @@ def _by_default(chosen: object) -> str:
 
 def _keys(keys: Keys) -> str:
     return ", ".join(
-        _named(name, key) if isinstance(key, Expression) else f"{name} = {function_name(key)}(row)"
+        _named(name, key)
+        if isinstance(key, Expression)
+        else f"{name} = {function_name(key.function)}(row)"
         for name, key in keys
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections.abc
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, get_args, get_origin
 
 from millstream.model.aggregates import Combine
 from millstream.model.errors import PlanError
-from millstream.plan.expressions import Expression
-from millstream.plan.nodes import Function, Grouping, Node, OnError, Sink, walk
+from millstream.plan.nodes import Function, Grouping, KeyFunction, Node, OnError, Sink, walk
 from millstream.plan.schema import Schema
 from millstream.plan.targets import Each
 
@@ -50,9 +50,9 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
                 yield UserFunction(node.name, function_name(node.function), node.function)
             case Grouping():
                 for _, key in node.keys:
-                    if not isinstance(key, Expression):
-                        name = f"the key function {function_name(key)}"
-                        yield UserFunction(node.name, name, key)
+                    if isinstance(key, KeyFunction):
+                        name = f"the key function {function_name(key.function)}"
+                        yield UserFunction(node.name, name, key.function)
                 for _, aggregate, _ in node.aggregates:
                     if isinstance(aggregate, Combine):
                         for part in ("create", "add", "extract", "merge", "retract"):
@@ -63,15 +63,23 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
                 yield UserFunction(node.name, function_name(function), function)
 
 
-def key_type(function: Callable[..., Any]) -> str | None:
-    """The Spark type of a key function's result, where its hint says one."""
+def key_function(function: Callable[..., Any], type: Any) -> KeyFunction:
+    """A function that makes keys, of the type that is given or that its annotation says."""
     from millstream.plan.schema_reading import python_type
 
-    hint = result_hint(function)
-    try:
-        return None if hint is None else python_type(hint)
-    except PlanError:
-        return None
+    if type is not None:
+        return KeyFunction(function, python_type(type))
+    hint, name = result_hint(function), function_name(function)
+    said = "nothing" if hint is None else f"only {getattr(hint, '__name__', hint)!r}"
+    with suppress(PlanError):
+        if hint is not None:
+            return KeyFunction(function, python_type(hint))
+    raise PlanError(
+        "MS116",
+        f"the key function {name} says {said} about the type of its result",
+        fix=f"say it: key_by({name if name.isidentifier() else '…'}, type='string'), or annotate "
+        "the function: def key(row) -> str, or give an expression: key_by('team')",
+    )
 
 
 def result_hint(function: Callable[..., Any]) -> Any:

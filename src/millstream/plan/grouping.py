@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from millstream.model.aggregates import Aggregate, Collect, Combine, Count, Top
@@ -12,14 +12,14 @@ from millstream.model.windowing import Windowing
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.expressions import Expression, scalar
-from millstream.plan.functions import function_name, key_type
+from millstream.plan.functions import function_name
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import AggregateInputs, Grouping, Node
+from millstream.plan.nodes import AggregateInputs, Grouping, KeyFunction, Node
 from millstream.plan.result_types import result_type
 from millstream.plan.schema import Field, Schema, quoted
 from millstream.plan.steps import in_step
 
-Key = Expression | Callable[[Any], Any]
+Key = Expression | KeyFunction
 Keys = tuple[tuple[str, Key], ...]
 
 WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
@@ -101,7 +101,7 @@ def _fields(
             "MS113", "there is nothing to aggregate", fix="write aggregate(total=ms.sum('points'))"
         )
     fields = [
-        *(Field(n, k.type if isinstance(k, Expression) else key_type(k)) for n, k in keys),
+        *(Field(name, key.type) for name, key in keys),
         *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
     ]
     own = [WINDOW, PANE, *([KIND] if windowing.refine is retracting else [])]

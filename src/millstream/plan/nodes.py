@@ -187,6 +187,14 @@ class Union(Node):
         return self.parts
 
 
+@dataclass(frozen=True, slots=True)
+class KeyFunction:
+    """A user's function of the row that makes the key, which is of a Spark type."""
+
+    function: Callable[[Any], Any]
+    type: str
+
+
 @dataclass(frozen=True, eq=False)
 class Grouping(OneInput):
     """Groups by key and window, and aggregates each pane.
@@ -194,7 +202,7 @@ class Grouping(OneInput):
     A key is a named expression, or a function of the row under the name ``key``.
     """
 
-    keys: tuple[tuple[str, Expression | Callable[[Any], Any]], ...]
+    keys: tuple[tuple[str, Expression | KeyFunction], ...]
     windowing: Windowing
     aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.functions import function_name
-from millstream.plan.nodes import Function
+from millstream.plan.nodes import Function, KeyFunction
 from millstream.plan.records import MOST_TEXT, shown, text_of
 from millstream.plan.rows import row_of
+from millstream.plan.values import MisfitError, keeping, python_values
 from millstream.reference.rows import Row
 
 Reject = Callable[[str, Any], None]
@@ -35,7 +36,7 @@ def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     ]
 
 
-def own_copy(values: dict[str, Any]) -> dict[str, Any]:
+def own_copy(values: Mapping[str, Any]) -> dict[str, Any]:
     """A row that whoever gets it may change: what is nested in it is copied, too."""
     return {name: deepcopy(value) for name, value in values.items()}
 
@@ -114,6 +115,30 @@ def _guarded(
             made = failure(node.name, name, _given_text(record), error, fix)
             raise made from cause_of(error)
         return []
+
+
+def key_of(step: str, key: KeyFunction, values: Mapping[str, Any]) -> Any:
+    """The key that a user's function makes of a row, held to the type that it promises."""
+    name = f"the key function {function_name(key.function)}"
+    try:
+        made = key.function(own_copy(values))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's function raises
+        fix = "write a function that cannot fail, or compute the key in map(…, on_error='reject')"
+        raise failure(step, name, _given_text(values), error, fix) from cause_of(error)
+    try:
+        return keeping(key.type)(made)
+    except MisfitError as error:
+        why = f": {error}" if f"{error}" else ""
+        raise RunError(
+            "MS202",
+            f"the result of {name} is {shown(made)}, which does not fit {key.type}{why}; it was "
+            f"made of {_given_text(values)}",
+            fix=f"let it return {python_values(key.type)}, or None, or say another type: "
+            "key_by(…, type=…)",
+            step=step,
+        ) from None
 
 
 def _given_text(record: Any) -> str:

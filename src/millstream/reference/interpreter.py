@@ -18,7 +18,7 @@ from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
-from millstream.reference.functions import apply, cause_of, failure
+from millstream.reference.functions import apply, cause_of, failure, key_of
 from millstream.reference.grouping import MakeGroups, reference_groups
 from millstream.reference.rows import Row, event_time, late_row, pane_row, why_no_time
 
@@ -96,16 +96,19 @@ class _Grouping:
 
     def __init__(self, node: nodes.Grouping, make: MakeGroups) -> None:
         self.node = node
-        self._keys = [
-            (name, _compiled(key) if isinstance(key, Expression) else key)
-            for name, key in node.keys
-        ]
+        self._keys = [self._key(name, key) for name, key in node.keys]
         columns = [
             Column(a, self._input(a, inputs.of, dict), self._input(a, inputs.by, _nothing))
             for _, a, inputs in node.aggregates
         ]
         self._kind = kind_column(node.input)
         self.groups = make(node.windowing, columns, taking_back(node.input) is not None)
+
+    def _key(self, name: str, key: Expression | nodes.KeyFunction) -> Compute:
+        if isinstance(key, nodes.KeyFunction):
+            return lambda values: key_of(self.node.name, key, values)
+        compute = _compiled(key)
+        return lambda values: _guarded(self.node, f"the key {name!r}", compute, dict(values))
 
     def _input(
         self, aggregate: Aggregate, expression: Expression | None, otherwise: Compute
@@ -128,7 +131,7 @@ class _Grouping:
         values = dict(row.values)
         if self._kind is not None and row.kind == "-":
             values[self._kind] = "+"  # a retraction must equal the row that it takes back
-        key = tuple(_guarded(self.node, f"the key {n!r}", c, values) for n, c in self._keys)
+        key = tuple(compute(values) for compute in self._keys)
         time = START_OF_TIME + 1 if row.time is None else row.time
         return key, Element(values, time, row.kind)
 

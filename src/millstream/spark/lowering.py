@@ -18,7 +18,6 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from millstream.plan.expressions import Expression
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
@@ -26,6 +25,7 @@ from millstream.plan.nodes import (
     Function,
     Grouping,
     KafkaSource,
+    KeyFunction,
     Node,
     Select,
     Sink,
@@ -439,7 +439,7 @@ class _Lowering:
             functions={
                 f"key {i}": (key, arrow_of(self.types.panes(node)).field(name).type)
                 for i, (name, key) in enumerate(node.keys)
-                if not isinstance(key, Expression)
+                if isinstance(key, KeyFunction)
             },
             row=node.input.schema.names if self._whole(node) else (),
             step=node.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -103,7 +103,7 @@ class InputSpec:
     """
 
     columns: dict[str, str]
-    functions: dict[str, tuple[Callable[[Any], Any], Any]]
+    functions: dict[str, tuple[nodes.KeyFunction, Any]]
     row: tuple[str, ...]
     step: str
     whole: tuple[str, ...]

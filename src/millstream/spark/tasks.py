@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,10 @@ from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.functions import function_name
-from millstream.plan.nodes import Function, KafkaSource
-from millstream.plan.records import record_text, shown
+from millstream.plan.nodes import Function, KafkaSource, KeyFunction
+from millstream.plan.records import record_text
 from millstream.plan.targets import Target
-from millstream.reference.functions import apply, cause_of, failure, own_copy
+from millstream.reference.functions import apply, key_of
 from millstream.spark.decoding import decoded
 from millstream.spark.loading import PATH, loaded
 from millstream.spark.sinks import Writer, expect, writer_of
@@ -219,35 +219,22 @@ class Group(Task):
         )
         if told.functions:
             values = [row.values for row in to_python(rows.select(*told.row, TIME, SIGN))]
-            keys = {n: self._keys(f, kind, values) for n, (f, kind) in told.functions.items()}
+            keys = {n: self._keys(key, kind, values) for n, (key, kind) in told.functions.items()}
             table = table.with_columns(**keys)
         if "row" in told.whole:
             table = table.hstack(given.select(row=pl.struct(told.row)))
         self._send(self._scatter.take(table), run)
 
-    def _keys(
-        self, function: Callable[[Any], Any], kind: pa.DataType, rows: list[Any]
-    ) -> pl.Series:
-        def key(row: Any) -> Any:
-            try:
-                return function(own_copy(row))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # whatever a user's function raises
-                fix = "write a function that cannot fail, or compute the key in map(…)"
-                what = f"the key function {function_name(function)}"
-                made = failure(self.step, what, f"the record {shown(row)}", error, fix)
-                raise made from cause_of(error)
-
-        keys = [key(row) for row in rows]
+    def _keys(self, key: KeyFunction, kind: pa.DataType, rows: list[Any]) -> pl.Series:
+        keys = [key_of(self.step, key, row) for row in rows]
         try:
             return from_arrow(pa.table({"key": pa.array(keys, kind)}))["key"]
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeError) as error:
-            name = function_name(function)
+            name = function_name(key.function)
             raise RunError(
                 "MS202",
                 f"a result of the key function {name} is no {kind}: {error}",
-                fix=f"let {name} return what its annotation says",
+                fix="say a type that Python has values of: key_by(…, type=…)",
                 step=self.step,
             ) from error
 
