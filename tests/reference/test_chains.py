@@ -257,6 +257,11 @@ def test_a_column_kind_of_the_user_is_kept_where_no_row_can_be_taken_back():
     assert pane["values"] == [{"key": "a", "kind": "of a"}, {"key": "b", "kind": "of b"}]
 
 
+def test_a_column_replaces_one_whose_name_differs_by_case_alone():
+    rows = ms.from_rows([("a", 1)], schema="key string, n int").with_columns(KEY="upper(key)")
+    assert rows.collect().run().rows() == [{"KEY": "A", "n": 1}]
+
+
 def test_late_retractions_say_that_they_are_retractions():
     totals = (
         test_stream(SCHEMA, event_time="at")

@@ -198,7 +198,9 @@ def _columns(node: nodes.Select | nodes.WithColumns) -> Callable[[Step], list[Ro
         rows = []
         for row in step.rows[node.input]:
             made = {n: _guarded(node, f"column {n!r}", c, row.values) for n, c in computes}
-            values = {**row.values, **made} if keeps else made
+            known = {**row.values, **made} if keeps else made
+            # A new column replaces one that differs from it by case alone.
+            values = {name: known[name] for name in node.schema.names}
             rows.append(Row(values, row.time, row.kind))
         return rows
 
