@@ -12,7 +12,9 @@ import pytest
 from pyspark import cloudpickle
 
 import millstream as ms
+from millstream.plan.targets import Each
 from millstream.spark.pickling import pickled
+from millstream.spark.remote import RemoteBatch
 from millstream.spark.step import unpacked
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as the program that is run
@@ -108,6 +110,15 @@ def test_objects_of_spark_stay_on_the_driver(spark):
 
 def test_a_cached_function_that_workers_can_import_is_imported():
     assert len(pickled(unpacked)) < 100
+
+
+def test_what_a_server_of_spark_connect_runs_brings_its_cached_functions_along():
+    given = RemoteBatch("line", "run", None, {"save": Each(doubled)}, [], "/checkpoint", None)
+    sent = cloudpickle.loads(cloudpickle.dumps(given))
+    assert sent.line == "line"
+    received = sent.targets["save"].function
+    assert received({"n": 2}) == 4
+    assert received.__globals__["twice"] is not twice
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

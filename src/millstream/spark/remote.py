@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import logging
+import pickle
 import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -30,6 +32,7 @@ from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Topics
 from millstream.spark.known_topics import KnownTopics
 from millstream.spark.ledger import Commits, Stopped, shows, written
+from millstream.spark.pickling import pickled
 from millstream.spark.wire import ARROW
 
 _log = logging.getLogger(__name__)
@@ -129,6 +132,9 @@ class RemoteBatch:
     _kept: dict[int, int] = field(default_factory=dict, init=False)
     _first: int | None = field(default=None, init=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (pickled(self.__dict__),)  # with users' functions in it
+
     @cached_property
     def _commits(self) -> Commits:
         return Commits(self.run, self.targets, self.fence)
@@ -207,3 +213,9 @@ def _stops(line: str) -> str:
 
 def _told(line: str) -> str:
     return f"spark.millstream.{line}.told"
+
+
+def _received(state: bytes) -> RemoteBatch:
+    made = RemoteBatch.__new__(RemoteBatch)
+    made.__dict__.update(pickle.loads(state))
+    return made
