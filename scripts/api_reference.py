@@ -27,6 +27,7 @@ SECTIONS = {
     "millstream.model.triggers": "When: triggers",
     "millstream.model.refinements": "How: refinements",
     "millstream.model.watermarks": "Watermarks",
+    "millstream.model.secrets": "Secrets",
     "millstream.model.errors": "Errors",
     "millstream.testing": "Testing",
     "millstream.kafka.local": "Local brokers",

@@ -28,6 +28,7 @@ from millstream.model.aggregates import (
 )
 from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
 from millstream.model.refinements import accumulating, discarding, retracting
+from millstream.model.secrets import secret
 from millstream.model.triggers import (
     after_count,
     after_delay,
@@ -106,6 +107,7 @@ __all__ = [
     "read_socket",
     "repeatedly",
     "retracting",
+    "secret",
     "session",
     "sliding",
     "stddev",

@@ -147,9 +147,10 @@ def read_kafka(
     same but for ``earliest``, the stream ends there. If records are gone before they were read, by
     retention, the job fails; ``on_data_loss="continue"`` goes on without them, and counts them.
 
-    Brokers are at ``servers``, else the local ones if they run, else those that the environment
-    variable MILLSTREAM_SERVERS names; ``options`` are settings of Kafka's clients, of which both
-    librdkafka and Java's consumer get those that they know.
+    Brokers are at ``servers``, else the local ones of this folder if they run, else those that the
+    environment variable MILLSTREAM_SERVERS names, else local ones of another folder. ``options``
+    are settings of Kafka's clients, of which both librdkafka and Java's consumer get those that
+    they know; passwords come from ``secret()``.
 
     >>> import millstream as ms
     >>> ms.read_kafka(

@@ -68,6 +68,24 @@ def test_it_begins_where_it_is_told(run, ten, options, expected):
     assert numbers(run("consume", ten, "-e", *options)) == list(expected)
 
 
+def test_the_last_records_are_counted_without_what_transactions_leave_in_a_topic(
+    run, broker, new_topic
+):
+    topic = new_topic("-p", "2")
+    producer = Producer({"bootstrap.servers": broker.servers, "transactional.id": topic})
+    producer.init_transactions()
+    for n in range(6):
+        producer.begin_transaction()
+        for partition in (0, 1):
+            producer.produce(topic, f"{partition}{n}", partition=partition)
+        producer.flush()
+        producer.commit_transaction() if n < 4 else producer.abort_transaction()
+    committed = run("consume", topic, "--from", "-3", "--read-committed", "-e").lines
+    assert sorted(committed) == ["01", "02", "03", "11", "12", "13"]
+    assert run("consume", topic, "--from", "-3", "-e", "-p", "0").lines == ["03", "04", "05"]
+    assert len(run("consume", topic, "--from", "-99", "-e").lines) == 12
+
+
 def test_a_partition_is_read_in_its_order(run, ten):
     assert run("consume", ten, "--from", "beginning", "-p", "1", "-e").lines == list("56789")
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -22,22 +21,14 @@ from pyspark import cloudpickle
 from typer.testing import CliRunner
 
 import millstream as ms
+from brokers import started
 from millstream.cli.main import app
 from millstream.java import java_command
-from millstream.kafka.broker import (
-    HOST,
-    Broker,
-    format_storage,
-    new_cluster_id,
-    start,
-    write_settings,
-)
+from millstream.kafka.broker import HOST, Broker
 from millstream.kafka.connection import Connection
-from millstream.kafka.jars import jars
 from millstream.kafka.settings import client_settings
 from millstream.model.errors import KafkaError, RunError
 from ports import free_port
-from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 
@@ -118,21 +109,8 @@ def secured(tmp_path_factory) -> Iterator[Secured]:
     made = Secured(folder, free_port(), free_port())
     _make_certificate(made)
     _write_settings_of_clients(made)
-    broker = Broker(1, made.port, free_port(), folder / "broker-1")
-    write_settings(broker, [broker])
-    with (broker.folder / "server.properties").open("a", encoding="utf-8") as file:
-        # Of a name that is there twice, the last counts.
-        file.writelines(f"{name}={value}\n" for name, value in _security(made, broker).items())
-    paths = jars("broker")
-    format_storage(broker, new_cluster_id(), paths)
-    process = start(broker, paths)
-    try:
-        until(lambda: not process.runs or _takes_part(made))
-        assert process.runs, broker.last_words
+    with started(folder, made.port, lambda broker: _security(made, broker), lambda: _in(made)):
         yield made
-    finally:
-        process.send(signal.SIGTERM)
-        until(lambda: not process.runs)
 
 
 def _make_certificate(made: Secured) -> None:
@@ -179,7 +157,7 @@ def _security(made: Secured, broker: Broker) -> dict[str, object]:
     }
 
 
-def _takes_part(made: Secured) -> bool:
+def _in(made: Secured) -> bool:
     with socket.socket() as probe:  # cheaper than a client, most of the time
         if probe.connect_ex((HOST, made.port)):
             return False
@@ -240,8 +218,9 @@ def _assert_no_secrets_in(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["a file's", "librdkafka's", "texts", "certificates"])
-def test_both_clients_of_a_job_get_settings_in_whatever_words(secured, spark, words):
+def test_both_clients_of_a_job_get_settings_in_whatever_words(secured, spark, monkeypatch, words):
     servers = secured.servers
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     if words == "a file's":
         options = client_settings(secured.file)
     elif words == "librdkafka's":
@@ -249,7 +228,7 @@ def test_both_clients_of_a_job_get_settings_in_whatever_words(secured, spark, wo
             "security.protocol": "sasl_ssl",
             "sasl.mechanisms": "PLAIN",
             "sasl.username": "ann",
-            "sasl.password": PASSWORD,
+            "sasl.password": ms.secret(env="KAFKA_PASSWORD"),
             "ssl.ca.location": str(secured.certificate),
             "ssl.endpoint.identification.algorithm": "none",
             "bootstrap.servers": "127.0.0.1:1",  # servers= goes before it

@@ -26,7 +26,7 @@ def command(
             "--from",
             "-o",
             metavar="POSITION",
-            help="beginning, end, an offset, -N for the last N offsets of each partition, "
+            help="beginning, end, an offset, -N for the last N records of each partition, "
             "or a time with its zone.",
         ),
     ] = "end",

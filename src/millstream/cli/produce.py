@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
+from confluent_kafka.admin import AclOperation
 
 from millstream.cli.connecting import Config, Servers, Settings, all_pairs, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
@@ -15,6 +16,7 @@ from millstream.cli.printing import AsJson, print_json
 from millstream.kafka.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
 from millstream.kafka.producing import Deliveries, Lines, produce
 from millstream.kafka.records import Encoding, NewRecord, decoded, header_name, timestamp_of
+from millstream.kafka.rights import check_topic_rights
 from millstream.kafka.topics import longest_batch, partitions_of
 from millstream.progress import counted
 
@@ -94,6 +96,7 @@ def command(
     )
     connection = connected(servers, settings, config)
     partitions = partitions_of(connection, topic)
+    check_topic_rights(connection, [topic], AclOperation.WRITE, "write to topic")
     if partition is not None:
         partitions_of(connection, topic, [partition])
     producer = connection.producer(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
 
+from millstream.kafka.rights import Right, is_missing_right, missing_right
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 Key = TypeVar("Key")
@@ -24,7 +25,6 @@ _NOT_READY = {
     Failure.NOT_LEADER_FOR_PARTITION,
     Failure.NOT_CONTROLLER,
 }
-_NOT_ALLOWED = "ask those who run the cluster for the right to do this"
 _FIXES = {
     Failure.TOPIC_ALREADY_EXISTS: "choose another name, or add --if-not-exists",
     Failure.TOPIC_EXCEPTION: "use letters, digits, '.', '_' and '-', at most 249 of them",
@@ -32,18 +32,17 @@ _FIXES = {
     Failure.INVALID_PARTITIONS: "give the new total: more partitions than the topic has now",
     Failure.INVALID_CONFIG: "correct the setting; Kafka's documents list those of a topic",
     Failure.OFFSET_OUT_OF_RANGE: "name an offset between the partition's first and its end",
-    Failure.TOPIC_AUTHORIZATION_FAILED: _NOT_ALLOWED,
-    Failure.GROUP_AUTHORIZATION_FAILED: _NOT_ALLOWED,
-    Failure.CLUSTER_AUTHORIZATION_FAILED: _NOT_ALLOWED,
 }
 
 
-def answers(ask: Callable[[], Mapping[Key, Future[Any]]], doing: str) -> dict[Key, Any]:
-    """The answers to requests, or the error that tells why there is none."""
+def answers(
+    ask: Callable[[], Mapping[Key, Future[Any]]], doing: str, needs: Right
+) -> dict[Key, Any]:
+    """The answers to requests, which need a right, or the error that says why there is none."""
     try:
         return awaited(ask)
     except KafkaException as error:
-        raise refused(error.args[0], doing) from error
+        raise refused(error.args[0], doing, needs) from error
     except (ValueError, OverflowError) as error:  # the client knows bounds that no cluster exceeds
         what = f"Kafka's client cannot ask the cluster to {doing}: {error}"
         raise PlanError("MS113", what, fix="write something that it can send") from error
@@ -61,14 +60,16 @@ def awaited(ask: Callable[[], Mapping[Key, Future[Any]]]) -> dict[Key, Any]:
             time.sleep(_A_MOMENT)
 
 
-def refused(failure: Failure, doing: str) -> KafkaError:
-    """The error for something that the cluster did not do.
+def refused(failure: Failure, doing: str, needs: Right) -> KafkaError:
+    """The error for something that the cluster did not do, and that needs a right.
 
     >>> told = Failure(Failure.INVALID_REPLICATION_FACTOR, "there is 1 broker, not 3")
-    >>> print(refused(told, "create topic 'scores'").what)
+    >>> print(refused(told, "create topic 'scores'", Right("Create", "topic", "scores")).what)
     the cluster did not create topic 'scores': there is 1 broker, not 3 (INVALID_REPLICATION_FACTOR)
     """
-    fix = _FIXES.get(failure.code(), "mend what the cluster says, or try again if it was busy")
+    if is_missing_right(failure):
+        return missing_right(needs, doing)
+    fix = _FIXES.get(failure.code(), "fix what the cluster says, or try again if it was busy")
     what = f"the cluster did not {doing}: {failure.str().rstrip('.')} ({failure.name()})"
     return KafkaError("MS323", what, fix=fix)
 

@@ -15,8 +15,9 @@ from confluent_kafka import (
 )
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.answers import awaited, refused
+from millstream.kafka.answers import awaited
 from millstream.kafka.connection import Connection
+from millstream.kafka.last_records import last_records, refused_reading
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
 from millstream.kafka.records import Record
 from millstream.kafka.topics import partitions_of
@@ -73,10 +74,14 @@ def consume(
         ends = None if follow else offsets_at(connection.admin, places, END, committed=committed)
         if group is None:
             starts = offsets_at(connection.admin, places, start, committed=committed)
+            if start.kind == "last":  # not every offset has a record
+                first = offsets_at(connection.admin, places, BEGINNING)
+                end = offsets_at(connection.admin, places, END, committed=committed)
+                starts = last_records(consumer, start.number, first, end, until)
             consumer.assign([_at(each, offset) for each, offset in starts.items()])
         else:
             consumer.subscribe([topic])
-        reading = _Reading(consumer, group is not None, ends)
+        reading = _Reading(consumer, group, ends)
         looked, known = time.monotonic(), len(places)
         grows = follow and group is None and not partitions
         while not (reading.over or count == 0 or until()):
@@ -107,10 +112,10 @@ class _Reading:
     """
 
     def __init__(
-        self, consumer: Consumer, commits: bool, ends: dict[TopicPartition, int] | None
+        self, consumer: Consumer, group: str | None, ends: dict[TopicPartition, int] | None
     ) -> None:
         self._consumer = consumer
-        self._commits = commits
+        self._group = group
         self._ends = ends
         self._ended: set[TopicPartition] = set()
         self._behind: dict[TopicPartition, int] = {}
@@ -141,7 +146,7 @@ class _Reading:
 
     def done(self) -> None:
         """Lets the group go on behind the batch, and behind the ends that were seen."""
-        if self._commits and self._behind:
+        if self._group is not None and self._behind:
             ours = self._consumer.assignment()  # another member may have got some by now
             self._consumer.store_offsets(
                 offsets=[_at(place, self._behind[place]) for place in ours if place in self._behind]
@@ -168,7 +173,7 @@ class _Reading:
         elif failure.code() in _GONE:
             raise _gone(topic)
         else:
-            raise refused(failure, f"read topic {topic!r}")
+            raise refused_reading(failure, topic, self._group)
 
 
 def _partitions_now(connection: Connection, topic: str) -> int | None:

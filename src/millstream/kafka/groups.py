@@ -18,6 +18,7 @@ from confluent_kafka.admin import ConsumerGroupDescription
 from millstream.kafka.answers import answers, awaited, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
+from millstream.kafka.rights import Right
 from millstream.kafka.topics import partitions_of
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
@@ -96,10 +97,10 @@ class Move:
 
 def list_groups(connection: Connection) -> list[GroupListing]:
     """All consumer groups, by name."""
-    doing = "list its groups"
-    found = answers(lambda: {"": connection.admin.list_consumer_groups()}, doing)[""]
+    doing, needs = "list its groups", Right("Describe", "cluster")
+    found = answers(lambda: {"": connection.admin.list_consumer_groups()}, doing, needs)[""]
     for error in found.errors:
-        raise refused(error.args[0], doing)
+        raise refused(error.args[0], doing, needs)
     return sorted(
         (
             GroupListing(each.group_id, _STATES[each.state], each.type.name.title())
@@ -166,7 +167,11 @@ def reset_group(
 def delete_group(connection: Connection, name: str) -> None:
     """Deletes a group that nobody is in, with its offsets."""
     check_inactive(name, _STATES[_existing(connection, name).state])
-    answers(lambda: connection.admin.delete_consumer_groups([name]), f"delete group {name!r}")
+    answers(
+        lambda: connection.admin.delete_consumer_groups([name]),
+        f"delete group {name!r}",
+        Right("Delete", "group", name),
+    )
 
 
 def check_inactive(name: str, state: str) -> None:
@@ -200,7 +205,8 @@ def _described(connection: Connection, name: str) -> ConsumerGroupDescription | 
     except KafkaException as error:
         if error.args[0].code() == Failure.GROUP_ID_NOT_FOUND:
             return None
-        raise refused(error.args[0], f"describe group {name!r}") from error
+        needs = Right("Describe", "group", name)
+        raise refused(error.args[0], f"describe group {name!r}", needs) from error
     gone = described.state is ConsumerGroupState.DEAD
     return None if gone and not _committed(connection, name) else described
 
@@ -209,7 +215,8 @@ def _committed(connection: Connection, name: str) -> dict[TopicPartition, int]:
     asked = [ConsumerGroupTopicPartitions(name)]
     found = answers(
         lambda: connection.admin.list_consumer_group_offsets(asked),
-        f"tell the offsets of group {name!r}",
+        f"list the offsets of group {name!r}",
+        Right("Describe", "group", name),
     )[name].topic_partitions
     return {TopicPartition(each.topic, each.partition): each.offset for each in found}
 
@@ -260,10 +267,14 @@ def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, in
     offsets = [TopicPartition(each.topic, each.partition, at) for each, at in moved.items()]
     asked = [ConsumerGroupTopicPartitions(name, offsets)]
     doing = f"reset group {name!r}"
-    moved_now = answers(lambda: connection.admin.alter_consumer_group_offsets(asked), doing)[name]
+    moved_now = answers(
+        lambda: connection.admin.alter_consumer_group_offsets(asked),
+        doing,
+        Right("Read", "group", name),
+    )[name]
     for each in moved_now.topic_partitions:
         if each.error is not None:
-            raise refused(each.error, doing)
+            raise refused(each.error, doing, Right("Read", "topic", each.topic))
 
 
 def _order(place: TopicPartition) -> tuple[str, int]:

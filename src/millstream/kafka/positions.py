@@ -10,6 +10,7 @@ from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from millstream.kafka.answers import answers
+from millstream.kafka.rights import Right
 from millstream.model.errors import PlanError
 from millstream.model.instants import instant
 
@@ -114,6 +115,7 @@ def _listed(
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     found = answers(
         lambda: admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=level),
-        f"tell the offsets of {partitions[0].topic!r}",
+        f"list the offsets of {partitions[0].topic!r}",
+        Right("Describe", "topic", partitions[0].topic),
     )
     return {each: told.offset for each, told in found.items()}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from millstream.model.errors import KafkaError
+from millstream.model.secrets import Secret, with_secrets
 
 DECIDED = frozenset(
     {
@@ -58,7 +59,8 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def client_settings(file: str | Path | None = None, pairs: Iterable[str] = ()) -> dict[str, str]:
     """The settings of a properties file and of ``name=value`` pairs, the pairs last.
 
-    Names may be Java's or librdkafka's.
+    Names may be Java's or librdkafka's. In values, ``${env:NAME}`` stands for an environment
+    variable and ``${file:PATH}`` for what is in a file: secrets need not be in the settings.
 
     >>> client_settings(pairs=["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"])
     {'security.protocol': 'SASL_SSL', 'sasl.mechanism': 'PLAIN'}
@@ -73,7 +75,7 @@ def client_settings(file: str | Path | None = None, pairs: Iterable[str] = ()) -
                 fix="write it like this: -X security.protocol=SASL_SSL",
             )
         settings[name.strip()] = value.strip()
-    return translated(settings)
+    return translated({name: with_secrets(value) for name, value in settings.items()})
 
 
 def translated(settings: Mapping[str, str]) -> dict[str, str]:
@@ -81,7 +83,7 @@ def translated(settings: Mapping[str, str]) -> dict[str, str]:
 
     >>> login = 'org.apache.kafka.common.security.plain.PlainLoginModule required'
     >>> translated({"sasl.jaas.config": f'{login} username="ann" password="secret";'})
-    {'sasl.username': 'ann', 'sasl.password': 'secret'}
+    {'sasl.username': 'ann', 'sasl.password': the password of sasl.jaas.config}
     """
     result: dict[str, str] = {}
     for name, value in settings.items():
@@ -179,7 +181,8 @@ def _login(text: str) -> dict[str, str]:
             "sasl.jaas.config is not a login with a user name and a password (PLAIN or SCRAM)",
             fix="give the login in librdkafka's settings, whose names begin with sasl.",
         )
-    return {"sasl.username": options["username"], "sasl.password": options["password"]}
+    password = Secret(options["password"], "the password of sasl.jaas.config")
+    return {"sasl.username": options["username"], "sasl.password": password}
 
 
 def _read(file: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition, Uuid
 from confluent_kafka.admin import (
+    AclOperation,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -23,6 +24,7 @@ from millstream.kafka.answers import answers, known_topic, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.jars import Say
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
+from millstream.kafka.rights import Right, check_topic_rights
 from millstream.kafka.sizes import sizes
 from millstream.model.errors import PlanError
 
@@ -69,12 +71,19 @@ def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
     return [name for name in names if not described[name].is_internal]
 
 
+def existing_topic(connection: Connection, topic: str, topics: Collection[str]) -> str:
+    """The topic, if it is among those of the cluster; one that may not be seen is not listed."""
+    if topic not in topics:
+        check_topic_rights(connection, [topic], AclOperation.DESCRIBE, "see topic")
+    return known_topic(topic, sorted(topics))
+
+
 def partitions_of(
     connection: Connection, topic: str, numbers: Collection[int] = ()
 ) -> list[TopicPartition]:
     """The partitions of a topic: all, or those with the numbers."""
     topics = connection.admin.list_topics(timeout=30).topics
-    there = topics[known_topic(topic, sorted(topics))].partitions
+    there = topics[existing_topic(connection, topic, topics)].partitions
     unknown = [number for number in numbers if number not in there]
     if unknown:
         raise PlanError(
@@ -93,15 +102,17 @@ def describe_topics(
     say: Say = lambda _: None,
 ) -> list[Topic]:
     """What is known of each topic; with ``size``, which takes longer, its bytes too."""
-    topics = sorted(connection.admin.list_topics(timeout=30).topics)
+    topics = connection.admin.list_topics(timeout=30).topics
     for name in names:
-        known_topic(name, topics)
+        existing_topic(connection, name, topics)
     if not names:
         return []
     described = _described(connection, names)
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     configs = answers(
-        lambda: connection.admin.describe_configs(resources), "tell the settings of topics"
+        lambda: connection.admin.describe_configs(resources),
+        "describe the settings of topics",
+        Right("DescribeConfigs", "topic", _only(names)),
     )
     led = [
         TopicPartition(topic.name, partition.id)
@@ -131,7 +142,8 @@ def topic_ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
             found[name] = _id(future.result().topic_id)
         except KafkaException as error:
             if error.args[0].code() != Failure.UNKNOWN_TOPIC_OR_PART:
-                raise refused(error.args[0], f"describe topic {name!r}") from error
+                needs = Right("Describe", "topic", name)
+                raise refused(error.args[0], f"describe topic {name!r}", needs) from error
     return found
 
 
@@ -164,7 +176,7 @@ def create_topic(
         )
         return connection.admin.create_topics([new])
 
-    answers(ask, f"create topic {name!r}")
+    answers(ask, f"create topic {name!r}", Right("Create", "topic", name))
 
 
 def alter_topic(
@@ -181,13 +193,21 @@ def alter_topic(
         for key, value in (set_ or {}).items()
     ] + [ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in unset]
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-    answers(lambda: connection.admin.incremental_alter_configs([resource]), f"alter topic {name!r}")
+    answers(
+        lambda: connection.admin.incremental_alter_configs([resource]),
+        f"alter topic {name!r}",
+        Right("AlterConfigs", "topic", name),
+    )
 
 
 def delete_topic(connection: Connection, name: str) -> None:
     """Deletes a topic and all its records."""
     partitions_of(connection, name)
-    answers(lambda: connection.admin.delete_topics([name]), f"delete topic {name!r}")
+    answers(
+        lambda: connection.admin.delete_topics([name]),
+        f"delete topic {name!r}",
+        Right("Delete", "topic", name),
+    )
 
 
 def add_partitions(connection: Connection, name: str, total: int) -> None:
@@ -196,6 +216,7 @@ def add_partitions(connection: Connection, name: str, total: int) -> None:
     answers(
         lambda: connection.admin.create_partitions([NewPartitions(name, total)]),
         f"add partitions to topic {name!r}",
+        Right("Alter", "topic", name),
     )
 
 
@@ -205,13 +226,23 @@ def delete_records(
     """Deletes the records before the position; gives the first offset left in each partition."""
     places = offsets_at(connection.admin, partitions_of(connection, name, partitions), before)
     asked = [TopicPartition(name, each.partition, at) for each, at in places.items()]
-    deleted = answers(lambda: connection.admin.delete_records(asked), f"delete records of {name!r}")
+    deleted = answers(
+        lambda: connection.admin.delete_records(asked),
+        f"delete records of {name!r}",
+        Right("Delete", "topic", name),
+    )
     return {each.partition: left.low_watermark for each, left in deleted.items()}
 
 
 def _described(connection: Connection, names: Collection[str]) -> dict[str, TopicDescription]:
     asked = TopicCollection(list(names))
-    return answers(lambda: connection.admin.describe_topics(asked), "describe topics")
+    needs = Right("Describe", "topic", _only(names))
+    return answers(lambda: connection.admin.describe_topics(asked), "describe topics", needs)
+
+
+def _only(names: Collection[str]) -> str:
+    """The name, if it is one: of several, the cluster does not say which one it refuses."""
+    return next(iter(names)) if len(names) == 1 else ""
 
 
 def _id(uuid: Uuid) -> str:

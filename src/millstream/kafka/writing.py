@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError as Failure
 
 from millstream.kafka.connection import Connection
 from millstream.kafka.partitioning import CLIENT_SETTINGS
+from millstream.kafka.rights import Right, check_group_right, is_missing_right, missing_right
 from millstream.kafka.topics import add_partitions, create_topic
 from millstream.model.errors import KafkaError
 
@@ -149,6 +150,8 @@ def write_once(place: Place, batch: int, records: Sequence[Records]) -> bool:
         except KafkaException as error:
             failure, now = error.args[0], time.monotonic()
             _forget(place)
+            if patient_until is None:
+                _check_group(place)  # a right that is missing looks like brokers that are away
             patient_until = patient_until or now + PATIENCE
             if failure.code() in _HOPELESS or now > patient_until:
                 raise _not_written(place, failure) from error
@@ -212,8 +215,8 @@ def prepare_markers(connection: Connection, slices: int) -> None:
                 create_topic(connection, MARKERS, partitions=max(slices, _FEWEST_MARKERS))
             else:
                 add_partitions(connection, MARKERS, slices)
-        except KafkaError:
-            if time.monotonic() > patient_until:
+        except KafkaError as error:
+            if error.code == "MS328" or time.monotonic() > patient_until:
                 raise
         time.sleep(0.1)
 
@@ -367,7 +370,31 @@ def _all_together(
         messages = left
 
 
+def _check_group(place: Place) -> None:
+    try:
+        check_group_right(place.connection, place.group, "write exactly once")
+    except KafkaError as error:
+        if error.code == "MS328":
+            raise
+
+
+def _needs(place: Place, failure: Failure) -> Right:
+    """The right that is missing where a slice cannot be written."""
+    match failure.code():
+        case Failure.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            return Right("Write", "transactional-id", place.id)
+        case Failure.GROUP_AUTHORIZATION_FAILED:
+            return Right("Read", "group", place.group)
+        case Failure.CLUSTER_AUTHORIZATION_FAILED:
+            return Right("IdempotentWrite", "cluster")
+    if MARKERS in failure.str():
+        return Right("Read", "topic", MARKERS)
+    return Right("Write", "topic", place.topic)
+
+
 def _not_written(place: Place, failure: Failure) -> KafkaError:
+    if is_missing_right(failure):
+        return missing_right(_needs(place, failure), f"write to topic {place.topic!r}")
     if failure.code() == Failure.MSG_SIZE_TOO_LARGE:
         fix = "allow longer records: options={'message.max.bytes': 10_000_000}, and in the topic: "
         fix += f"millstream topics alter {place.topic} --set max.message.bytes=10000000"

@@ -62,6 +62,8 @@ CODES = {
     "MS325": "a consumer group that is in use",
     "MS326": "a line that is no record",
     "MS327": "records that did not arrive",
+    "MS328": "a right that is missing",
+    "MS329": "a secret that cannot be read",
     "MS350": "records that were gone before they were read",
     "MS351": "a job that was overtaken by another run of it",
 }

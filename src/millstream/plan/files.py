@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from millstream.model.errors import PlanError, did_you_mean
+from millstream.model.secrets import Secret
 from millstream.plan.checks.file_columns import check_readable
 from millstream.plan.schema import Field, Schema
 from millstream.plan.targets import FileFormat
@@ -91,6 +92,8 @@ def file_schema(format: FileFormat, schema: Any) -> Schema:
 def _option(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Secret):
+        return value
     if isinstance(value, str | int | float):
         return str(value)
     raise PlanError(

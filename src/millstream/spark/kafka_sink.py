@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
+from confluent_kafka.admin import AclOperation
 
 from millstream.kafka import writing
 from millstream.kafka.connection import Connection
 from millstream.kafka.partitioning import java_hash
+from millstream.kafka.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import translated
 from millstream.kafka.topics import partitions_of
 from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
+from millstream.plan.nodes import Sink
 from millstream.plan.targets import Columns, Kafka, Target
 from millstream.spark.slices import Slice
 from millstream.spark.tables import from_arrow
@@ -59,10 +62,23 @@ def expect(sink: str, target: Kafka, slice: Slice) -> None:
         writing.expect(_place(sink, target, slice), slice.batch)
 
 
-def _place(sink: str, target: Kafka, slice: Slice) -> Place:
+def check_groups(sinks: Iterable[Sink], run: str) -> None:
+    """Refuses sinks whose groups may not be used: writers would take that for brokers away."""
+    for sink in sinks:
+        target = sink.target
+        if isinstance(target, Kafka) and target.delivery == "exactly_once":
+            doing = f"write exactly once to topic {target.topic!r}"
+            check_group_right(connection_of(target), _group(sink.name, run), doing)
+
+
+def _group(sink: str, run: str) -> str:
     # No two slices may be known by the same words, whatever is in the names: one would be
     # taken for written when the other is.
-    group = f"millstream-{slice.run[:16]}-{quote(sink, safe='')}"
+    return f"millstream-{run[:16]}-{quote(sink, safe='')}"
+
+
+def _place(sink: str, target: Kafka, slice: Slice) -> Place:
+    group = _group(sink, slice.run)
     # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
     known = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
     return Place(connection_of(target), target.topic, *known)
@@ -81,13 +97,20 @@ def connection_of(target: Kafka) -> Connection:
 
 
 def check_topics(sinks: Mapping[str, Target], slices: int) -> None:
-    """Refuses sinks whose topics are not there, in seconds, before a job starts."""
+    """Refuses sinks whose topics are not there or may not be written, before a job starts."""
     for target in sinks.values():
         if isinstance(target, Kafka):
             connection = connection_of(target)
             partitions_of(connection, target.topic)
+            check_topic_rights(connection, [target.topic], AclOperation.WRITE, "write to topic")
             if target.delivery == "exactly_once":
                 prepare_markers(connection, slices)
+                check_topic_rights(
+                    connection,
+                    [writing.MARKERS],
+                    AclOperation.READ,
+                    "write once, with topic",
+                )
 
 
 def records_of(table: pa.Table, target: Kafka) -> Records:

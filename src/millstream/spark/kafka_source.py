@@ -10,17 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AclOperation
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from pyspark.sql.streaming.query import StreamingQuery
 
-from millstream.kafka.answers import known_topic
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import END, offsets_at
+from millstream.kafka.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import DECIDED, java_settings, translated
-from millstream.kafka.topics import topic_ids, topic_names
+from millstream.kafka.topics import existing_topic, topic_ids, topic_names
 from millstream.kafka.writing import MARKERS
-from millstream.model.errors import PlanError
+from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
 from millstream.spark.jvm import JSON_OPTIONS, col
@@ -102,7 +103,8 @@ def _opened(source: KafkaSource) -> Topics:
     if source.pattern is not None:  # which is not meant for what Kafka and we keep there
         own = there.keys() & set(topic_names(connection)) - {MARKERS}
         names = [name for name in own if re.fullmatch(source.pattern, name)]
-    known = {known_topic(name, sorted(there)): there[name] for name in sorted(names)}
+    known = {existing_topic(connection, name, there): there[name] for name in sorted(names)}
+    check_topic_rights(connection, known, AclOperation.READ, "read topic")
     topics = Topics(source, connection, known, topic_ids(connection, known))
     _check_offsets(topics, "start", source.start)
     if source.until is not None:
@@ -163,12 +165,14 @@ def source_lines(topics: Iterable[Topics], told: Iterable[str | None]) -> list[i
 class Positions:
     """How far a job has come in its topics.
 
-    After each batch it is told to a group named after the job, so that Kafka's tools show its lag.
-    The job itself does not depend on it: Spark keeps its own account, in the checkpoint.
+    After each batch it is committed to a group named after the job, so that Kafka's tools show its
+    lag. The job itself does not depend on it: Spark keeps its own account, in the checkpoint.
     """
 
     def __init__(self, job: str, topics: Iterable[Topics]) -> None:
-        self._topics = [each for each in topics if not each.source.bounded]
+        self._topics = [
+            each for each in topics if not each.source.bounded and _may_commit(each, job)
+        ]
         settings = {"group.id": job, "enable.auto.commit": False}
         self._consumers = [each.connection.consumer(settings) for each in self._topics]
         self._told: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
@@ -199,6 +203,15 @@ class Positions:
             self._told[number] = ends
         except KafkaException as error:
             _log.warning("the group's positions were not told: %s", error)
+
+
+def _may_commit(topics: Topics, group: str) -> bool:
+    try:
+        check_group_right(topics.connection, group, "show the lag of the job in Kafka's tools")
+    except KafkaError as error:
+        _log.warning("%s", error)
+        return False
+    return True
 
 
 def records(spark: SparkSession, topics: Topics, streaming: bool) -> DataFrame:

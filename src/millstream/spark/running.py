@@ -21,6 +21,7 @@ from millstream.outcome import Outcome, error_text
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
 from millstream.spark.kafka_losses import Losses
+from millstream.spark.kafka_sink import check_groups
 from millstream.spark.kafka_source import Positions, Topics
 from millstream.spark.known_topics import KnownTopics, check_unchanged
 from millstream.spark.ledger import Ledger, Stopped, written
@@ -56,6 +57,7 @@ def run_batch(
 ) -> None:
     """Runs a program over bounded sources, all at once."""
     started = time.time()
+    check_groups(plan.sinks, ledger.run)
     with explained():
         read = reader(spark, False, None, topics)
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, batch=0)
@@ -80,6 +82,7 @@ class StreamingJob:
     ) -> None:
         self.name = name
         self.outcome = Outcome(name)
+        check_groups(plan.sinks, checkpoint.run)
         self._ledger = ledger
         self._positions = Positions(name, topics.values())
         self._losses = Losses(topics.values(), checkpoint.folder)
