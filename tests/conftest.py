@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from millstream.kafka import local
 from millstream.kafka.cluster import Cluster
 from millstream.kafka.jars import jars
+from millstream.kafka.registry import STATE, forget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
 # Programs that tests start live for seconds: that Java compiles quickly counts for more than how
 # well.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+# Local brokers of the tests are no business of those who run them, nor the other way round.
+os.environ[STATE] = tempfile.mkdtemp(prefix="millstream-tests-")
+atexit.register(shutil.rmtree, os.environ[STATE], ignore_errors=True)
 
 # A shell without job control starts what runs in the background deaf to Ctrl-C; tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -39,7 +47,9 @@ settings.load_profile("millstream")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A real Kafka of one broker, for all tests; its ``servers`` is the address for clients."""
     data = tmp_path_factory.mktemp("broker")
-    yield local.up(port=0, data=data)
+    cluster = local.up(port=0, data=data)
+    forget(cluster.folder)  # only those find it who ask for it
+    yield cluster
     local.down(data)
 
 

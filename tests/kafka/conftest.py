@@ -8,6 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from millstream.kafka.registry import STATE
+
+
+@pytest.fixture(autouse=True)
+def own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test starts, another does not find."""
+    monkeypatch.setenv(STATE, str(tmp_path / "state-of-user"))
+
 
 @pytest.fixture
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

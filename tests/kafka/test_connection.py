@@ -11,7 +11,7 @@ import pytest
 
 from millstream.kafka import connection
 from millstream.kafka.connection import Connection, check_reachable, servers_of
-from millstream.model.errors import KafkaError
+from millstream.model.errors import KafkaError, PlanError
 
 
 @pytest.fixture
@@ -35,6 +35,25 @@ def test_no_address_at_all_is_an_error(nothing_runs):
         servers_of()
     assert error.value.code == "MS320"
     assert "millstream kafka up" in error.value.fix
+
+
+@pytest.mark.parametrize("address", ["there", "there:99999", "http://there:9092", "there:0"])
+def test_what_is_no_address_is_refused_at_once(address, nothing_runs, monkeypatch):
+    with pytest.raises(PlanError, match=f"MS113: servers has {address!r}.*no address"):
+        servers_of(f"fine:9092,{address}")
+    monkeypatch.setenv("MILLSTREAM_SERVERS", address)
+    with pytest.raises(PlanError, match="MS113: MILLSTREAM_SERVERS has"):
+        servers_of()
+
+
+def test_what_to_do_fits_what_went_wrong():
+    with pytest.raises(KafkaError, match="Connection refused") as refused:
+        check_reachable(Connection("127.0.0.1:1"))
+    assert "see that a broker runs there" in refused.value.fix
+    assert "millstream kafka up starts local ones" in refused.value.fix
+    with pytest.raises(KafkaError, match="Failed to resolve") as unknown:
+        check_reachable(Connection("no-such-host.invalid:9092"))
+    assert unknown.value.fix.startswith("correct the name of the host")
 
 
 def test_a_file_of_settings_may_name_the_servers():

@@ -136,7 +136,7 @@ def test_logs_of_a_broker_that_is_not_there_is_an_error(data):
 
 def test_down_where_nothing_is_says_so(tmp_path):
     ran = run("down", "--data", tmp_path)
-    assert (ran.exit_code, ran.stdout) == (0, "There were no brokers.\n")
+    assert (ran.exit_code, ran.stdout) == (0, f"There were no brokers in {tmp_path}/kafka.\n")
 
 
 def test_wiping_asks_first(stopped):

@@ -20,7 +20,8 @@ Servers: TypeAlias = Annotated[
         "-s",
         metavar="HOST:PORT,…",
         rich_help_panel=_PANEL,
-        help="Brokers to begin with. Else the local brokers if they run, else MILLSTREAM_SERVERS.",
+        help="Brokers to begin with. Else local brokers of this folder, MILLSTREAM_SERVERS, or "
+        "local brokers of another folder.",
     ),
 ]
 Settings: TypeAlias = Annotated[

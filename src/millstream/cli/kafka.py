@@ -11,6 +11,7 @@ import typer
 from millstream.cli.printing import AsJson, print_json, print_line, print_table, progress_line
 from millstream.kafka import local
 from millstream.kafka.cluster import Cluster
+from millstream.kafka.registry import running_clusters
 
 app = typer.Typer(
     help="Real Kafka brokers on this machine, for development and tests.",
@@ -88,7 +89,9 @@ def down(
         ran = [broker.id for broker in cluster.brokers if broker.process] if cluster else []
         print_json({"stopped": ran})
     else:
-        print_line("Kafka is down." if cluster else "There were no brokers.")
+        others = local.where_others_run(running_clusters())
+        none = f"There were no brokers in {local.data_folder(data)}{others}."
+        print_line("Kafka is down." if cluster else none)
 
 
 @app.command()

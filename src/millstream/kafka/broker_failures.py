@@ -9,9 +9,16 @@ from millstream.model.errors import KafkaError, PlanError
 _LINES_SHOWN = 8
 
 
-def port_taken(port: int | None) -> KafkaError:
-    """Another process listens where a broker should."""
+def port_taken(port: int | None, ours: Path | None = None) -> KafkaError:
+    """Another process listens where a broker should, maybe a broker of another data directory."""
     which = f"port {port}" if port else "a port of the broker"
+    if ours is not None:
+        return KafkaError(
+            "MS304",
+            f"{which} is taken by the local brokers in {ours}",
+            fix="use those, which are found from any folder; or start others beside them: "
+            "millstream kafka up --port 0",
+        )
     return KafkaError(
         "MS304",
         f"{which} is taken by another process on this machine",

@@ -16,9 +16,11 @@ from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import AdminClient
 
 from millstream.interrupts import interrupts_later
-from millstream.kafka.local import running
+from millstream.kafka.local import data_folder, running, where_others_run
+from millstream.kafka.registry import running_clusters
 from millstream.kafka.settings import DECIDED, unknown_setting
 from millstream.model.errors import KafkaError
+from millstream.plan.kafka import server_addresses
 
 PATIENCE = 10.0
 """Seconds that brokers which say nothing get to answer."""
@@ -30,6 +32,16 @@ _FIXES = {
     Failure._SSL: "give the authority that signed the certificates of the brokers, "
     "ssl.truststore.type=PEM and ssl.truststore.location=FILE; check that the names in them are "
     "those in the address, and that the port speaks TLS: security.protocol",
+    Failure._RESOLVE: "correct the name of the host; if it is right, it is known in another "
+    "network only, such as inside of containers",
+}
+_SAID = {
+    "Connection refused": "see that a broker runs there, and that the port is right",
+    "silence": "check the address; if it is right, a firewall lets nothing through",
+    "Disconnected": "see that the port is that of a broker; with TLS or SASL, give "
+    "security.protocol",
+    "Invalid response size": "something else than Kafka listens there, or Kafka with TLS: check "
+    "the port, or give security.protocol",
 }
 _AROUND = re.compile(r"^\S+/\S+: | \(after [^)]*\)$")  # what librdkafka puts around a reason
 
@@ -39,21 +51,34 @@ _log.addHandler(logging.NullHandler())
 
 
 def servers_of(given: str | None = None) -> str:
-    """The address of the cluster: as given, else the local brokers, else MILLSTREAM_SERVERS.
+    """The address of the cluster, as given; else what is found, in this order.
+
+    The local brokers of this folder, what MILLSTREAM_SERVERS says, and the local brokers of another
+    folder, if they are those of one cluster.
 
     >>> servers_of("kafka-1:9092,kafka-2:9092")
     'kafka-1:9092,kafka-2:9092'
     """
-    local = None if given else running()
-    servers = given or (local.servers if local else os.environ.get("MILLSTREAM_SERVERS"))
-    if not servers:
-        raise KafkaError(
-            "MS320",
-            "no Kafka cluster is named: no servers are given, no local brokers run, and "
-            "MILLSTREAM_SERVERS is not set",
-            fix="start local brokers, millstream kafka up, or name servers: --servers HOST:PORT",
+    if given:
+        return server_addresses(given, "servers")
+    if local := running():
+        return local.servers
+    if named := os.environ.get("MILLSTREAM_SERVERS"):
+        return server_addresses(named, "MILLSTREAM_SERVERS")
+    elsewhere = running_clusters()
+    if len(elsewhere) == 1:
+        return elsewhere[0].servers
+    looked = f"no local brokers run in {data_folder()}"
+    if elsewhere:
+        what = f"which Kafka cluster is meant? {looked}{where_others_run(elsewhere)}"
+        fix = "name one of them: servers='HOST:PORT', or --servers HOST:PORT on the command line"
+    else:
+        what = (
+            "no Kafka cluster is named: no servers are given, MILLSTREAM_SERVERS is not set, "
+            f"{looked}, and this user has started none elsewhere"
         )
-    return servers
+        fix = "start local brokers, millstream kafka up, or name servers: --servers HOST:PORT"
+    raise KafkaError("MS320", what, fix=fix)
 
 
 @dataclass(frozen=True)
@@ -139,8 +164,21 @@ def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:
     reasons = dict.fromkeys(_AROUND.sub("", text) for text in told)
     if tried and not reasons:  # librdkafka tells nobody why, for brokers do that to idle clients
         reasons["Disconnected: the connection was closed without an answer"] = None
+    said = "; ".join(reasons) or "silence"
+    fixes = [fix for code, fix in _FIXES.items() if code in codes]
+    fixes += [fix for words, fix in _SAID.items() if words in said]
     return KafkaError(
         "MS320",
-        f"no Kafka broker answers at {servers}: {'; '.join(reasons) or 'silence'}",
-        fix=next((fix for code, fix in _FIXES.items() if code in codes), _FIX),
+        f"no Kafka broker answers at {servers}: {said}",
+        fix=(fixes or [_FIX])[0] + _local_ones(servers),
     )
+
+
+def _local_ones(servers: str) -> str:
+    """A hint at local brokers, for those who look for some at a port where none listens."""
+    hosts = {server.rpartition(":")[0] for server in servers.split(",")}
+    if not hosts <= {"localhost", "127.0.0.1"}:
+        return ""
+    if found := running_clusters():
+        return "; local brokers run at " + " and at ".join(each.servers for each in found)
+    return "; millstream kafka up starts local ones"

@@ -2,6 +2,8 @@
 
 All that it has is in the folder ``kafka`` of the data directory, ``.millstream`` unless another is
 named. What has been started is known again by its pid and its start, and nothing else is stopped.
+A registry of the user's (``registry.py``) remembers the folders, so that brokers are found from
+anywhere.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.locking import locked
 from millstream.kafka.processes import Process
+from millstream.kafka.registry import forget, register, running_clusters
 from millstream.model.errors import KafkaError, PlanError
 
 DEFAULT_PORT = 9092
@@ -59,6 +62,7 @@ def up(
     _check_range("port", port, 0, 65533)
     with _held(data, say) as folder:
         cluster = _fitting(folder, brokers, port)
+        register(folder)
         down_now = [broker.id for broker in cluster.brokers if not broker.pid]
         if not down_now:
             # Who started them may have been killed before they were ready.
@@ -74,8 +78,9 @@ def up(
 def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
     """Starts one broker of a cluster that is there, and waits until it takes part again."""
     existing(data)
-    with _held(data, say):
+    with _held(data, say) as folder:
         cluster = existing(data)
+        register(folder)
         if cluster.broker(number).pid:
             _wait([cluster.broker(number)], cluster, say)
             return cluster
@@ -91,19 +96,27 @@ def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _
 
 def known(data: str | Path | None = None) -> Cluster | None:
     """The cluster of a data directory, if there is one, whether it runs or not."""
-    return read_cluster(_folder(data))
+    return read_cluster(data_folder(data))
 
 
 def existing(data: str | Path | None = None) -> Cluster:
     """The cluster of a data directory, whether it runs or not."""
     cluster = known(data)
     if cluster is None:
+        elsewhere = running_clusters()
         raise KafkaError(
             "MS308",
-            f"there are no local brokers in {_folder(data)}",
-            fix="start some: millstream kafka up; or name the directory they are in: --data",
+            f"there are no local brokers in {data_folder(data)}{where_others_run(elsewhere)}",
+            fix="start some: millstream kafka up; or name the directory they are in: --data "
+            + (" or --data ".join(str(each.folder.parent) for each in elsewhere) or "DIR"),
         )
     return cluster
+
+
+def where_others_run(clusters: Sequence[Cluster]) -> str:
+    """Clusters that run in other folders, for a message that has looked for one in vain."""
+    others = [f"{each.servers} in {each.folder.parent}" for each in clusters]
+    return f"; others run at {', and at '.join(others)}" if others else ""
 
 
 def running(data: str | Path | None = None) -> Cluster | None:
@@ -123,7 +136,7 @@ def down(
 
     Gives the cluster that was there; brokers of it that did not run have no process.
     """
-    if not _folder(data).exists():
+    if not data_folder(data).exists():
         return None
     with _held(data, say) as folder:
         cluster = read_cluster(folder)
@@ -132,12 +145,14 @@ def down(
             cluster = replace(cluster, brokers=tuple(ran))
             say("stopping the brokers")
             _stop(cluster.brokers)
+        forget(folder)
         if wipe:
             shutil.rmtree(folder)
     return cluster
 
 
-def _folder(data: str | Path | None) -> Path:
+def data_folder(data: str | Path | None = None) -> Path:
+    """The folder of the cluster of a data directory: that given, else the one of this place."""
     root = data or os.environ.get("MILLSTREAM_DATA") or ".millstream"
     return Path(root).expanduser().absolute() / "kafka"
 
@@ -145,7 +160,7 @@ def _folder(data: str | Path | None) -> Path:
 @contextmanager
 def _held(data: str | Path | None, say: Say) -> Iterator[Path]:
     """The folder of a cluster, for one process at a time that changes something."""
-    folder = _folder(data)
+    folder = data_folder(data)
     try:
         if not folder.parent.exists():
             folder.parent.mkdir(parents=True)
@@ -213,7 +228,8 @@ def _bound(until: ExitStack, port: int) -> int:
         listener.bind((HOST, port))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise port_taken(port) from error
+            ours = [c for c in running_clusters() if port in [b.port for b in c.brokers]]
+            raise port_taken(port, ours[0].folder.parent if ours else None) from error
         if error.errno == errno.EACCES:
             raise port_reserved(port) from error
         raise

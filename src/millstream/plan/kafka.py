@@ -29,7 +29,7 @@ RECORD = Schema(
 Word = TypeVar("Word", bound=str)
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_SERVERS = re.compile(r"\S+:\d+(\s*,\s*\S+:\d+)*")
+_SERVER = re.compile(r"(?!https?:)[^\s,]+:(?P<port>\d{1,5})", re.IGNORECASE)
 _UNREAD_NAME = re.compile(r'["\\\x00-\x1f]')
 _UNREAD = ("INTERVAL", "VARIANT", "CHAR", "VARCHAR")
 
@@ -75,16 +75,27 @@ def checked_topic(topic: Any) -> str:
 
 def checked_servers(servers: Any) -> str | None:
     """Addresses of brokers; None: those that are found when the job runs."""
-    if servers is None:
-        return None
-    given = servers if isinstance(servers, str) else ",".join(map(str, servers))
-    if _SERVERS.fullmatch(given.strip()):
-        return re.sub(r"\s", "", given)
-    raise PlanError(
-        "MS113",
-        f"servers={servers!r} is no address of brokers",
-        fix="give host:port, several with commas between them, such as 'localhost:9092'",
-    )
+    return None if servers is None else server_addresses(servers, "servers")
+
+
+def server_addresses(given: Any, what: str) -> str:
+    """Addresses of brokers, as Kafka's clients take them.
+
+    >>> server_addresses(["kafka-1:9092", "kafka-2:9092"], "servers")
+    'kafka-1:9092,kafka-2:9092'
+    """
+    texts = given.split(",") if isinstance(given, str) else map(str, given)
+    addresses = [text.strip() for text in texts]
+    for address in addresses:
+        found = _SERVER.fullmatch(address)
+        if found is None or not 0 < int(found["port"]) < 65536:
+            raise PlanError(
+                "MS113",
+                f"{what} has {address!r}, which is no address of a broker",
+                fix="give host:port, with a port from 1 to 65535, such as 'localhost:9092'; "
+                "several with commas between them",
+            )
+    return ",".join(addresses)
 
 
 def checked_position(position: Any, what: str, topics: tuple[str, ...]) -> Position:

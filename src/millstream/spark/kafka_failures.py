@@ -32,8 +32,8 @@ def lost_records(text: str) -> KafkaError | None:
 def client_error(text: str) -> KafkaError | None:
     """The error for what Java's client has raised, if it has.
 
-    >>> told = "org.apache.kafka.common.errors.TopicAuthorizationException: "
-    >>> print(client_error(told + "Not authorized to access topics: [scores]").what)
+    >>> raised = "org.apache.kafka.common.errors.TopicAuthorizationException: "
+    >>> print(client_error(raised + "Not authorized to access topics: [scores]").what)
     a right is missing to read topic 'scores': Read on topic 'scores'
     """
     found = _RAISED.search(text)
