@@ -34,6 +34,7 @@ from millstream.plan.explain import explain_plan
 from millstream.plan.files import checked_format, checked_options, checked_path
 from millstream.plan.grouping import Keys, grouping
 from millstream.plan.kafka_target import kafka_target
+from millstream.plan.lineage import taking_back
 from millstream.plan.names import automatic_name, checked_name, with_distinct_names
 from millstream.plan.nodes import Node, OnError
 from millstream.plan.other_words import instead_of
@@ -396,7 +397,8 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").write_console()
         <Pipeline: 'write_console-1'>
         """
-        return self._into(Console(checked_count(limit, "limit", example=20)), name)
+        count = checked_count(limit, "limit", example=20)
+        return self._into(Console(count, taking_back(self.node) is not None), name)
 
     def write_each(
         self,

@@ -46,8 +46,8 @@ def receipt(number: int, *tables: pa.Table, limit: int = 20) -> bytes:
     return writer.close()
 
 
-def printed(capsys, *tables: pa.Table, limit: int = 20) -> str:
-    committer = committer_of("totals", Console(limit))
+def printed(capsys, *tables: pa.Table, limit: int = 20, retracts: bool = False) -> str:
+    committer = committer_of("totals", Console(limit, retracts))
     receipts = [receipt(number, table, limit=limit) for number, table in enumerate(tables)]
     committer.commit("a1b2c3d4", 3, receipts)
     return capsys.readouterr().out
@@ -188,9 +188,11 @@ def test_a_file_gets_plain_lines_as_long_as_they_need_be(capsys):
 
 def test_a_terminal_shows_what_is_taken_back_struck_through(terminal, capsys):
     table = pa.table({"n": [10, 20], "kind": ["+", "-"]})
-    kept, taken_back = printed(capsys, table).splitlines()[3:5]
+    kept, taken_back = printed(capsys, table, retracts=True).splitlines()[3:5]
     assert "\x1b" not in kept
     assert "\x1b[9;31m20\x1b[0m" in taken_back
+    _, of_the_user = printed(capsys, table).splitlines()[3:5]
+    assert "\x1b" not in of_the_user  # where nothing is taken back, it is a column like any other
 
 
 def test_long_texts_go_on_in_the_next_line_on_a_terminal(terminal, capsys):

@@ -11,7 +11,12 @@ from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
 from millstream.plan.checks.file_columns import check_writable
 from millstream.plan.checks.missing_watermark import check_splits_are_followed
-from millstream.plan.checks.retractions import check_batches, check_kind_is_kept, check_sink
+from millstream.plan.checks.retractions import (
+    check_batches,
+    check_kind_is_kept,
+    check_sink,
+    check_united,
+)
 from millstream.plan.checks.union_parts import united_schema
 from millstream.plan.expressions import Expression, named_scalars, scalar
 from millstream.plan.functions import (
@@ -123,7 +128,9 @@ def union(*parts: Node) -> Union:
     step = automatic_name("union", *parts)
     check_names(*parts)
     with in_step(step):
-        return Union(step, united_schema(parts), parts)
+        schema = united_schema(parts)
+        check_united(parts)
+        return Union(step, schema, parts)
 
 
 def late(input: Node) -> SideOutput:

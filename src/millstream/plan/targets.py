@@ -62,11 +62,15 @@ class Kafka(Target):
 
 @dataclass(frozen=True, slots=True)
 class Console(Target):
-    """Standard output; of a batch with more than ``limit`` rows only the first."""
+    """Standard output; of a batch with more than ``limit`` rows only the first.
+
+    Where the stream ``retracts``, the column ``kind`` says which rows take back others.
+    """
 
     kind: ClassVar[str] = "write_console"
 
     limit: int
+    retracts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from millstream.model.aggregates import Aggregate
@@ -120,12 +121,19 @@ class _Grouping:
         node, groups = self.node, self.groups
         with in_step(node.name):
             emissions = groups.take(map(self._keyed, step.rows[node.input]), watermark, now)
-        step.late_elements[node] = list(groups.late)
+        step.late_elements[node] = [self._as_given(late) for late in groups.late]
         groups.late.clear()
         step.emissions[node] = emissions
         names = tuple(n for n, _ in node.keys), tuple(n for n, _, _ in node.aggregates)
         is_retracting = node.windowing.refine is retracting
         step.rows[node] = [pane_row(e, *names, is_retracting) for e in emissions]
+
+    def _as_given(self, late: Late) -> Late:
+        """What is late is the row as it came: a retraction says that it is one."""
+        if self._kind is None or late.element.kind == "+":
+            return late
+        values = {**late.element.value, self._kind: "-"}
+        return replace(late, element=replace(late.element, value=values))
 
     def _keyed(self, row: Row) -> tuple[Any, Element]:
         values = dict(row.values)
@@ -169,8 +177,7 @@ def _stateless(node: Node) -> Callable[[Step], list[Row]]:
                 node, step.rows[node.input], lambda why, what: step.reject(node, why, what)
             )
         case nodes.SideOutput(side="late"):
-            kind = kind_column(node)
-            return lambda step: [late_row(late, kind) for late in step.late_elements[node.input]]
+            return lambda step: [late_row(late) for late in step.late_elements[node.input]]
         case nodes.SideOutput(side="rejected"):
             behind = list(walk(node.input))
             return lambda step: [r for n in behind for r in step.rejected.get(n, ())]

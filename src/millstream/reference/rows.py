@@ -91,13 +91,11 @@ def pane_row(
     return Row(values, emission.timestamp, emission.kind)
 
 
-def late_row(late: Late, kind: str | None) -> Row:
-    """A late element as a row of a grouping's late output; ``kind`` tells of retractions."""
+def late_row(late: Late) -> Row:
+    """A late element as a row of a grouping's late output."""
     window = late.window and {
         "start": timestamp(late.window.start),
         "end": timestamp(late.window.end),
     }
     values = {**late.element.value, "window": window, "reason": late.reason}
-    if kind is not None and late.element.kind == "-":
-        values[kind] = "-"
     return Row(values, late.element.time, late.element.kind)

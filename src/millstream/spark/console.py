@@ -16,9 +16,10 @@ from millstream.spark.memory import Rows
 class ConsoleCommitter:
     """Prints the first rows of each batch, once, and how many more there were."""
 
-    def __init__(self, sink: str, limit: int) -> None:
+    def __init__(self, sink: str, limit: int, retracts: bool) -> None:
         self._sink = sink
         self._limit = limit
+        self._retracts = retracts
         self._printed: tuple[str, int] | None = None
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
@@ -33,7 +34,7 @@ class ConsoleCommitter:
         console = Console(highlight=False, force_jupyter=False)
         with console.capture() as printed:
             console.print(Text.assemble((self._sink, "bold"), (f" · batch {batch}", "dim")))
-            console.print(fitting(columns_of(rows), console))
+            console.print(fitting(columns_of(rows, self._retracts), console))
             more = count - rows.num_rows
             if more:
                 console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))

@@ -30,10 +30,10 @@ class Column:
     taken_back: list[bool]
 
 
-def columns_of(table: pa.Table) -> list[Column]:
-    """The columns of a table, in words."""
+def columns_of(table: pa.Table, retracts: bool) -> list[Column]:
+    """The columns of a table, in words; if it ``retracts``, some rows take others back."""
     rows = python_rows(table)
-    taken_back = [row.get("kind") == "-" for row in rows]
+    taken_back = [retracts and row.get("kind") == "-" for row in rows]
     return [_column(field, [row[field.name] for row in rows], taken_back) for field in table.schema]
 
 

@@ -92,10 +92,10 @@ def committer_of(sink: str, target: Target, fence: Fence = NO_FENCE) -> Committe
             from millstream.spark.kafka_sink import KafkaCommitter
 
             return KafkaCommitter()
-        case Console(limit=limit):
+        case Console(limit=limit, retracts=retracts):
             from millstream.spark.console import ConsoleCommitter
 
-            return ConsoleCommitter(sink, limit)
+            return ConsoleCommitter(sink, limit, retracts)
         case Each():
             from millstream.spark.each import EachCommitter
 

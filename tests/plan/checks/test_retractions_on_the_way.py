@@ -52,3 +52,15 @@ def test_another_column_called_kind_is_refused_where_rows_may_be_taken_back():
     assert totals().with_columns(kind="KIND").collect()
     taken_up = totals().refine(ms.accumulating).aggregate(n=ms.sum("n"))
     assert taken_up.with_columns(kind="'mine'").group().collect()
+
+
+def test_a_kind_that_means_something_else_is_not_united_with_one_that_takes_back():
+    mine = ms.from_rows([("ann", 1, "-")], schema="user string, n bigint, kind string")
+    back = totals().select("user", "n", "kind")
+    for parts in ((back, mine), (mine, back), (mine.filter("n > 1").union(mine), back)):
+        with pytest.raises(PlanError, match="MS110.*has a column kind of its own") as caught:
+            parts[0].union(*parts[1:])
+    assert "kind_2='kind', kind=\"'+'\"" in caught.value.fix
+    added = mine.with_columns(kind_2="kind", kind="'+'").select("user", "n", "kind")
+    assert back.union(added.filter("n > 1"), back).collect()
+    assert mine.union(mine).collect()

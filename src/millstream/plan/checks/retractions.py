@@ -6,7 +6,7 @@ from millstream.model.errors import PlanError
 from millstream.model.refinements import discarding
 from millstream.plan.expressions import Expression
 from millstream.plan.lineage import kind_column, taking_back, up_to_groupings
-from millstream.plan.nodes import Filter, Grouping, Node, Select, WithColumns
+from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, Union, WithColumns
 
 
 def check_retractions(node: Grouping) -> None:
@@ -61,6 +61,33 @@ def check_kind_is_kept(input: Node, columns: tuple[tuple[str, Expression], ...])
                 f"be replaced by {expression.text!r}",
                 fix="give yours another name, such as kind_2=…",
             )
+
+
+def check_united(parts: tuple[Node, ...]) -> None:
+    """Beside rows that may be taken back, a ``kind`` says of others that they are not: ``'+'``."""
+    source = next(filter(None, map(taking_back, parts)), None)
+    for part in parts:
+        if source is not None and taking_back(part) is None and not _is_plus(part):
+            raise PlanError(
+                "MS110",
+                f"{source.name!r} takes results back, and the column kind tells which, but "
+                f"{part.name!r} has a column kind of its own",
+                fix="rename it there: .with_columns(kind_2='kind', kind=\"'+'\"), where every row "
+                "is one that counts",
+            )
+
+
+def _is_plus(part: Node) -> bool:
+    """Whether the rows have no column ``kind``, or one that is always ``'+'``."""
+    if part.schema.find("kind") is None:
+        return True
+    if isinstance(part, Union):
+        return all(map(_is_plus, part.parts))
+    if isinstance(part, Select | WithColumns):
+        made = [each for name, each in part.columns if name.lower() == "kind"]
+        if made and not _is_kind(made[0]):
+            return made[0].text == "'+'"
+    return isinstance(part, Select | WithColumns | Filter | EventTime) and _is_plus(part.input)
 
 
 def _check_nothing_reads_kind(node: Node) -> None:
