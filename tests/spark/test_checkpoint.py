@@ -287,3 +287,29 @@ def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
     resumed(tmp_path, sink)
     (tmp_path / "job" / "spark" / file).write_text(text)
     assert f"is damaged: spark/{file} is empty or cut off" in damage(tmp_path, sink).what
+
+
+def test_a_disk_that_spark_finds_full_is_an_error_that_says_what_to_do(tmp_path):
+    checkpoint = opened("job", str(tmp_path), physical(rows().collect().sinks), [0, 1], None)
+    raw = RuntimeError("java.io.IOException: No space left on device\n\tat java.base/…")
+    error = checkpoint.cause_of(raw)
+    assert str(error) == (
+        f"MS211: job 'job' cannot write to its checkpoint '{tmp_path}/job': No space left on "
+        "device, there or where Spark keeps temporary files\n"
+        "  What to do: make room in both, then run the job again: it resumes with this batch\n"
+        "  More: docs/errors/MS211.md"
+    )
+    assert error.__cause__ is raw
+    other = RuntimeError("java.io.FileNotFoundException: /in/a.json (Permission denied)")
+    assert checkpoint.cause_of(other) is other
+    assert [file.name for file in (tmp_path / "job").iterdir()] == ["plan.json"]
+
+
+def test_a_checkpoint_that_can_no_longer_be_written_explains_what_ended_the_job(tmp_path):
+    checkpoint = opened("job", str(tmp_path), physical(rows().collect().sinks), [0, 1], None)
+    (tmp_path / "job").rename(tmp_path / "elsewhere")
+    (tmp_path / "job").write_text("in its place")
+    error = checkpoint.cause_of(RuntimeError("java.io.IOException: something"))
+    assert str(error).startswith(
+        f"MS211: job 'job' cannot write to its checkpoint '{tmp_path}/job'"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 import uuid
@@ -16,11 +17,14 @@ from millstream.engine.blobs import VERSION
 from millstream.model.errors import MillstreamError, RunError
 from millstream.spark.damage import PLAN, check_logs, check_no_state, kept_plan
 from millstream.spark.fence import NO_FENCE, Fence
-from millstream.spark.folders import Folder
+from millstream.spark.folders import AGAIN, Folder
 from millstream.spark.ownership import Owner
 from millstream.spark.packing import Packing
 from millstream.spark.physical import Physical
 from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
+
+_PROBE = "probe.tmp"
+_FULL = re.compile("No space left on device|Disk quota exceeded")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Checkpoint:
     ended, and has no owner, for no other process knows it.
     """
 
+    name: str
     folder: str
     run: str
     labels: list[int]
@@ -50,23 +55,44 @@ class Checkpoint:
             raise self.owner.overtaken
 
     def cause_of(self, error: BaseException) -> BaseException:
-        """The error that ended the job, or what is behind it: it has been overtaken (MS351)."""
+        """What is behind the error that ended the job, if that can be found out here.
+
+        It has been overtaken (MS351), or the checkpoint cannot be written (MS211).
+        """
         try:
             self.fence.check()
-        except MillstreamError as overtaken:
-            if overtaken is not error:
-                overtaken.__cause__ = error
-            return overtaken
+            if isinstance(error, Exception) and not isinstance(error, MillstreamError):
+                self._check_writable(str(error))
+        except MillstreamError as cause:
+            return error if cause is error else _caused(cause, error)
         return error
+
+    def _check_writable(self, error: str) -> None:
+        """MS211: the disk is full, or read-only, or not for this user.
+
+        Spark says only what the system said. A file that can be written now may just have found
+        the room that Spark has given up; so of a full disk, Spark's word is taken.
+        """
+        place = Folder.of(self.name, self.folder, "checkpoint")
+        with place.errors():
+            with place.create(_PROBE) as stream:
+                stream.write(b"x" * 4096)
+            place.remove(_PROBE)
+        if full := _FULL.search(error):
+            cause = f"{full[0]}, there or where Spark keeps temporary files"
+            raise place.failure(cause, f"make room in both, {AGAIN}")
 
     @contextmanager
     def closed_on_failure(self) -> Iterator[None]:
         """Closes it if the job cannot start."""
         try:
             yield
-        except BaseException:
+        except BaseException as error:
+            cause = self.cause_of(error)
             self.close()
-            raise
+            if cause is error:
+                raise
+            raise cause from error
 
     def close(self) -> None:
         """Removes a folder that was only for this run, and lets the next run have any other."""
@@ -74,6 +100,11 @@ class Checkpoint:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self.owner is not None:
             self.owner.release()
+
+
+def _caused(cause: MillstreamError, error: BaseException) -> MillstreamError:
+    cause.__cause__ = error
+    return cause
 
 
 def opened(
@@ -87,7 +118,7 @@ def opened(
     """The job's checkpoint: the one that it has, if the plan can resume from it, or a new one."""
     if given is None:
         folder = tempfile.mkdtemp(prefix="millstream-")
-        return Checkpoint(folder, uuid.uuid4().hex, labels, None, fleeting=True)
+        return Checkpoint(name, folder, uuid.uuid4().hex, labels, None, fleeting=True)
     check_told_apart(plan)
     path = f"{given.rstrip('/')}/{name}"
     place = Folder.of(name, path, "checkpoint")
@@ -111,7 +142,7 @@ def opened(
                 stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
             place.move(f"{PLAN}.tmp", to=PLAN)
     # A checkpoint of before there was a packing goes on as it did, by what the session says.
-    return Checkpoint(path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
+    return Checkpoint(name, path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
 
 
 def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:

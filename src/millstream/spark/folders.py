@@ -21,10 +21,10 @@ Kind = Literal["sink", "checkpoint"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SPARKS_S3 = re.compile(r"^s3[an]://")
 
-_AGAIN = "then run the job again: it resumes with this batch"
+AGAIN = "then run the job again: it resumes with this batch"
 _NO_FOLDER = "name a folder, or a path where one can be made"
-_NOT_ALLOWED = f"let the user that the job runs as write there, {_AGAIN}"
-_NO_ROOM = f"make room there, {_AGAIN}"
+_NOT_ALLOWED = f"let the user that the job runs as write there, {AGAIN}"
+_NO_ROOM = f"make room there, {AGAIN}"
 _FIXES = {
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG), _NO_FOLDER),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_ALLOWED),
@@ -127,7 +127,7 @@ class Folder:
             yield
         except OSError as error:
             cause = os.strerror(error.errno) if error.errno else str(error)
-            fix = f"see that the job can write there, {_AGAIN}"
+            fix = f"see that the job can write there, {AGAIN}"
             raise self.failure(cause, _FIXES.get(error.errno or 0, fix)) from error
 
     def failure(self, cause: str, fix: str) -> RunError:
