@@ -211,9 +211,12 @@ def _run_on_spark(
         if isinstance(source, TestSource):
             raise _no_rows(source)
     from millstream.spark.physical import physical
+    from millstream.spark.sinks import check_results
 
     plan = physical(sinks)
     streaming = _is_streaming(plan.sources, mode, checkpoint)
+    ends = all(source.bounded for source in plan.sources)
+    check_results({s.name: s.target for s in plan.sinks}, anew=ends and checkpoint is None)
     owner = _owner(name, checkpoint, take_over) if streaming else None
     try:
         return _start(name, sinks, plan, checkpoint, owner, spark, streaming, every)

@@ -31,7 +31,7 @@ from millstream.plan.counts import checked_count
 from millstream.plan.details import Line, columns, settings
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
-from millstream.plan.files import checked_format, checked_options, checked_path
+from millstream.plan.files import checked_options, files_target
 from millstream.plan.grouping import Keys, grouping
 from millstream.plan.kafka_target import kafka_target
 from millstream.plan.lineage import taking_back
@@ -46,7 +46,7 @@ from millstream.plan.targets import (
     Delivery,
     Each,
     FileFormat,
-    Files,
+    FileMode,
     Memory,
     Target,
 )
@@ -335,8 +335,19 @@ class Stream:
         format: FileFormat = "parquet",
         options: Mapping[str, Any] | None = None,
         name: str | None = None,
+        *,
+        partition_by: str | Iterable[str] = (),
+        mode: FileMode | None = None,
     ) -> Pipeline:
         """A pipeline that writes the rows to files in a folder, each row exactly once.
+
+        Rows that are equal in the columns of ``partition_by`` get a folder of their own,
+        ``team=red/day=2026-11-17``, as Spark, Hive and Polars name and read them.
+
+        ``mode`` is for a run without a checkpoint over sources that end: run again, it would write
+        all its rows a second time. So it is refused if the folder holds results already,
+        ``"error"``, unless it is to add to them, ``"append"``, or to replace them when it has
+        succeeded, ``"overwrite"``.
 
         ``options`` are called as in Spark: ``compression``, and for csv ``sep`` and ``header``,
         which is written by default.
@@ -347,8 +358,12 @@ class Stream:
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
         >>> numbers.write_files("/data/numbers", format="csv", options={"header": True})
         <Pipeline: 'write_files-1'>
+        >>> teams = ms.from_rows([("red", 1)], schema="team string, n int")
+        >>> teams.write_files("/data/teams", partition_by="team", mode="overwrite")
+        <Pipeline: 'write_files-1'>
         """
-        target = Files(checked_path(path), checked_format(format), checked_options(options))
+        schema = self.node.schema
+        target = files_target(schema, path, format, options, partition_by, mode)
         return self._into(target, name)
 
     def write_kafka(

@@ -95,9 +95,10 @@ def test_an_aborted_writer_leaves_nothing(tmp_path):
     writer.write(pa.table({"n": [1]}))
     writer._write_groups()
     assert len(hidden(tmp_path)) == 1
+    (file,) = writer._open.values()
     writer.abort()
     assert hidden(tmp_path) == []
-    assert writer._stream.closed  # an upload that ended later would bring the file back
+    assert file._stream.closed  # an upload that ended later would bring the file back
 
 
 @pytest.mark.parametrize("format", ["parquet", "json"])
@@ -335,7 +336,7 @@ def test_a_large_slice_is_written_in_groups(tmp_path, monkeypatch):
     waiting = 0
     for start in range(0, 400, 40):
         writer.write(pa.table({"n": list(range(start, start + 40))}))
-        waiting = max(waiting, sum(table.num_rows for table in writer._waiting))
+        waiting = max(waiting, writer._rows)
     writer.write(pa.table({"n": list(range(400, 1000))}))
     FilesCommitter(place, target).commit(RUN, 0, [writer.close()])
     (file,) = tmp_path.glob("*.parquet")
@@ -351,7 +352,7 @@ def test_wide_rows_do_not_wait_for_a_full_group(tmp_path, monkeypatch):
     place = folder(tmp_path)
     writer = FilesWriter(place, JSON, Slice(RUN, 0, 0, 0))
     writer.write(pa.table({"n": ["x" * 2000]}))
-    assert writer._waiting == []
+    assert writer._rows == 0
     assert hidden(tmp_path)
     writer.abort()
 

@@ -46,6 +46,7 @@ CODES = {
     "MS209": "a job that runs already",
     "MS210": "a checkpoint that is damaged",
     "MS211": "a checkpoint that cannot be written",
+    "MS212": "results that would be written twice",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that did not hold",
     "MS303": "a jar that is missing or is not the one it should be",

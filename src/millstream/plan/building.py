@@ -158,7 +158,7 @@ def sink(input: Node, target: Target, name: str | None) -> Sink:
     with in_step(step):
         check_sink(input)
         if isinstance(target, Files):
-            check_writable(input.schema, target.format)
+            check_writable(input.schema, target)
     return Sink(step, input.schema, input, target)
 
 

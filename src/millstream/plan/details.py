@@ -159,11 +159,17 @@ def _headed(name: str, column: str) -> str:
     return name if name == column else f"{name} = {quoted(column)}"
 
 
+def _folders(target: Files) -> str:
+    return "/".join(f"{name}=…" for name in target.partition_by)
+
+
 def _writing(target: Target) -> list[Line]:
     match target:
         case Files():
             return [
                 ("writes", f"{target.format} files to {target.path}"),
+                *([("in", _folders(target))] if target.partition_by else []),
+                *([("mode", target.mode)] if target.mode is not None else []),
                 *_options(target.options),
             ]
         case Kafka():

@@ -11,7 +11,7 @@ from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.secrets import Secret
 from millstream.plan.checks.file_columns import check_readable
 from millstream.plan.schema import Field, Schema
-from millstream.plan.targets import FileFormat
+from millstream.plan.targets import FileFormat, FileMode, Files
 
 LINES = Schema((Field("value", "STRING"),))
 """What text is read as, from files and sockets: a row for each line."""
@@ -47,6 +47,28 @@ def checked_format(format: Any) -> FileFormat:
         "MS113",
         f"format={format!r} is not a choice",
         fix=did_you_mean(str(format), formats),
+    )
+
+
+def files_target(
+    schema: Schema, path: Any, format: Any, options: Any, partition_by: Any, mode: Any
+) -> Files:
+    """Where and how the rows of a step become files."""
+    given = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    columns = tuple(dict.fromkeys(schema.resolve(str(name)).name for name in given))
+    if len(columns) == len(schema.names):
+        raise PlanError(
+            "MS113",
+            f"partition_by={list(columns)!r} leaves no column for the files themselves",
+            fix="leave one out: the columns of partition_by are in the names of folders only",
+        )
+    modes = get_args(FileMode)
+    if mode is not None and mode not in modes:
+        raise PlanError(
+            "MS113", f"mode={mode!r} is not a choice", fix=did_you_mean(str(mode), modes)
+        )
+    return Files(
+        checked_path(path), checked_format(format), checked_options(options), columns, mode
     )
 
 

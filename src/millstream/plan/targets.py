@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 FileFormat = Literal["parquet", "json", "csv", "text"]
+FileMode = Literal["append", "overwrite", "error"]
 Changes = Literal["changelog", "upsert"]
 Delivery = Literal["exactly_once", "at_least_once"]
 Columns = str | tuple[str, ...]
@@ -28,13 +29,19 @@ class Memory(Target):
 
 @dataclass(frozen=True, slots=True)
 class Files(Target):
-    """A folder; each row is written there exactly once."""
+    """A folder; each row is written there exactly once.
+
+    Rows that are equal in ``partition_by`` are in a folder of their own below it. ``mode`` says
+    what a run that writes everything anew does with earlier results: without one, it is refused.
+    """
 
     kind: ClassVar[str] = "write_files"
 
     path: str
     format: FileFormat
     options: tuple[tuple[str, str], ...] = ()
+    partition_by: tuple[str, ...] = ()
+    mode: FileMode | None = None
 
 
 @dataclass(frozen=True, slots=True)

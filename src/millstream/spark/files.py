@@ -1,6 +1,6 @@
 """The sink of files: each row is in exactly one file that readers see, whatever crashes when.
 
-    part-<run>-<batch>-<slice>-<token>.<ending>    what readers see
+    part-<run>-<batch>-<slice>-<token>.<ending>    what readers see, or <column>=<value>/…/part-…
     _millstream/<run>/<owner>/*.tmp                what tasks write
     _millstream/<run>/<owner>/<batch>.json         which of that is to be seen, and by what name
 
@@ -30,7 +30,8 @@ import pyarrow as pa
 from millstream.plan.targets import Files
 from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.folders import Folder
-from millstream.spark.formats import Encoder, encoder_of, settings_of
+from millstream.spark.formats import Encoder, Settings, encoder_of, settings_of
+from millstream.spark.partitions import by_folder, results_in
 from millstream.spark.slices import Slice
 
 Moves = dict[str, str]
@@ -40,73 +41,103 @@ Moves = dict[str, str]
 # fast, small enough that a task holds little more than one.
 _GROUP_ROWS = 128 * 1024
 _GROUP_BYTES = 64 * 1024 * 1024
+_MOST_OPEN = 64
 
 
 class FilesWriter:
-    """Writes a slice to a hidden file, a group of rows at a time."""
+    """Writes a slice to hidden files, one for each folder that has rows of it.
+
+    It holds little more rows than those of a group, whatever folders they are for. Of many folders,
+    it ends the file that it has not written to for longest: more rows go to a further one.
+    """
 
     def __init__(self, folder: Folder, target: Files, slice: Slice) -> None:
         self._folder = folder
         self._settings = settings_of(target, folder.sink)
+        self._columns = target.partition_by
         self._slice = slice
-        # Numbers of attempts begin anew with each start of Spark, while a decision may still
-        # speak of a file of the last: so names are unique without them.
-        name = f"{slice.batch:010}-{slice.number:05}-{slice.attempt}-{token_hex(4)}.tmp"
         self._hidden = _hidden(slice.run, slice.owner)
-        self._name = f"{self._hidden}/{name}"
-        self._waiting: list[pa.Table] = []
+        self._waiting: dict[str, list[pa.Table]] = {}
         self._rows = self._bytes = 0
-        self._stream: pa.NativeFile | None = None
-        self._encoder: Encoder | None = None
+        self._open: dict[str, _File] = {}
+        self._written: dict[str, str] = {}
 
     def write(self, rows: pa.Table) -> None:
         """Keeps the rows until they fill a group."""
         if not rows.num_rows:
             return
-        self._waiting.append(rows)
+        for folder, part in by_folder(rows, self._columns):
+            self._waiting.setdefault(folder, []).append(part)
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
         if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
             self._write_groups()
 
     def close(self) -> bytes:
-        """Ends the file; a slice without rows has none."""
-        if self._waiting:
-            self._write_groups()
-        if self._stream is None or self._encoder is None:
-            return b""
+        """Ends the files; a slice without rows has none."""
+        self._write_groups()
         with self._folder.errors():
-            self._encoder.close()
-            self._stream.close()
-        name = self._name.rpartition("/")[2]
-        return json.dumps({"slice": self._slice.number, "file": name}).encode()
+            for file in self._open.values():
+                file.close()
+        if not self._written:
+            return b""
+        return json.dumps({"slice": self._slice.number, "files": self._written}).encode()
 
     def abort(self) -> None:
-        """Removes the file; what fails here has failed before, and been told."""
+        """Removes the files; what fails here has failed before, and been reported."""
         self._waiting.clear()
-        for each in (self._encoder, self._stream):
-            with suppress(OSError, ValueError):  # ValueError: of a stream that is closed
-                if each is not None:
-                    each.close()
-        with suppress(OSError):
-            self._folder.remove(self._name)
+        for file in self._open.values():
+            file.abort()
+        for name in self._written:
+            with suppress(OSError):
+                self._folder.remove(f"{self._hidden}/{name}")
 
     def _write_groups(self) -> None:
-        rows = pa.concat_tables(self._waiting)
-        self._waiting.clear()
         self._rows = self._bytes = 0
-        groups = max(1, rows.num_rows // _GROUP_ROWS)
-        size = -(-rows.num_rows // groups)
+        waiting, self._waiting = self._waiting, {}
         with self._folder.errors():
-            encoder = self._encoder or self._open()
-            for start in range(0, rows.num_rows, size):
-                encoder.write(rows.slice(start, size))
+            for folder, tables in waiting.items():
+                rows = pa.concat_tables(tables)
+                groups = max(1, rows.num_rows // _GROUP_ROWS)
+                size = -(-rows.num_rows // groups)
+                file = self._file(folder)
+                for start in range(0, rows.num_rows, size):
+                    file.write(rows.slice(start, size))
 
-    def _open(self) -> Encoder:
-        self._folder.make(self._hidden)
-        self._stream = self._folder.create(self._name, self._settings.stream_compression)
-        self._encoder = encoder_of(self._settings, self._stream)
-        return self._encoder
+    def _file(self, folder: str) -> _File:
+        file = self._open.pop(folder, None)
+        if file is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
+            # Numbers of attempts begin anew with each start of Spark, while a decision may still
+            # speak of a file of the last: so names are unique without them.
+            of = self._slice
+            name = f"{of.batch:010}-{of.number:05}-{of.attempt}-{token_hex(4)}.tmp"
+            self._folder.make(self._hidden)
+            self._written[name] = folder
+            file = _File(self._folder, f"{self._hidden}/{name}", self._settings)
+        self._open[folder] = file  # at the end, for it is written now
+        return file
+
+
+class _File:
+    """A file that is written."""
+
+    def __init__(self, folder: Folder, name: str, settings: Settings) -> None:
+        self._stream = folder.create(name, settings.stream_compression)
+        self._encoder: Encoder = encoder_of(settings, self._stream)
+
+    def write(self, rows: pa.Table) -> None:
+        self._encoder.write(rows)
+
+    def close(self) -> None:
+        self._encoder.close()
+        self._stream.close()
+
+    def abort(self) -> None:
+        for each in (self._encoder, self._stream):
+            with suppress(OSError, ValueError):  # ValueError: of a stream that is closed
+                each.close()
 
 
 class FilesCommitter:
@@ -127,6 +158,7 @@ class FilesCommitter:
     def __init__(self, folder: Folder, target: Files, fence: Fence = NO_FENCE) -> None:
         self._folder = folder
         self._ending = settings_of(target, folder.sink).ending
+        self._replaces = target.mode == "overwrite"
         self._fence = fence
         # The latest batch that this committer has done: what is later has no files yet.
         self._done: int | None = None
@@ -137,6 +169,7 @@ class FilesCommitter:
         self._done = None
         mine = _hidden(run, self._fence.owner)
         with self._folder.errors():
+            earlier = results_in(self._folder.files()) if self._replaces else []
             others = [] if follows else self._inherited(run)
             hidden = set(self._folder.names(mine))
             moves = self._moves(run, batch, receipts)
@@ -144,8 +177,15 @@ class FilesCommitter:
                 self._decide(run, batch, moves, hidden)
             else:
                 moves = self._decided(run, batch, moves, hidden, others)
+            for below in sorted({to.rpartition("/")[0] for to in moves.values()} - {""}):
+                self._folder.make(below)
             for name in sorted(moves.keys() & hidden):  # the others were moved before a crash
                 self._folder.move(f"{mine}/{name}", to=moves[name])
+            # Only now: a run that fails leaves the earlier results as they are.
+            for name in earlier:
+                self._folder.remove(name)
+            for below in {name.rpartition("/")[0] for name in earlier} - {""}:
+                self._folder.remove_empty(below)
             if moves:
                 hidden.add(_decision(batch))
             for name in sorted(hidden - moves.keys()):
@@ -175,11 +215,13 @@ class FilesCommitter:
 
     def _moves(self, run: str, batch: int, receipts: Sequence[bytes]) -> Moves:
         by = f"-{self._fence.token}" if self._fence.token else ""
-        told = map(json.loads, filter(None, receipts))
-        return {
-            each["file"]: f"part-{run[:8]}-{batch:010}-{each['slice']:05}{by}.{self._ending}"
-            for each in told
-        }
+        moves = {}
+        for each in map(json.loads, filter(None, receipts)):
+            part = f"part-{run[:8]}-{batch:010}-{each['slice']:05}{by}"
+            for n, (name, folder) in enumerate(each["files"].items()):
+                number = f"-{n}" if n else ""
+                moves[name] = f"{folder}/{part}{number}.{self._ending}".removeprefix("/")
+        return moves
 
     def _decided(
         self, run: str, batch: int, moves: Moves, hidden: set[str], others: list[str]
@@ -208,9 +250,9 @@ class FilesCommitter:
         """The files of this batch and of later ones that readers see, in order."""
         # With any ending: the format may have been changed since.
         part = re.compile(rf"part-{re.escape(run[:8])}-(\d+)-\d+[-.]")
-        found = {name: part.match(name) for name in self._folder.names()}
-        batches = {name: int(match[1]) for name, match in found.items() if match}
-        return {name: of for name, of in batches.items() if of >= batch}
+        found = [(part.match(n.rpartition("/")[2]), n) for n in results_in(self._folder.files())]
+        batches = sorted((int(match[1]), name) for match, name in found if match)
+        return {name: of for of, name in batches if of >= batch}
 
     def _decide(self, run: str, batch: int, moves: Moves, hidden: set[str]) -> None:
         """Writes down what is to be moved, if it is anything."""

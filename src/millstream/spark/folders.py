@@ -73,6 +73,13 @@ class Folder:
         found = self.system.get_file_info(selector)
         return sorted(info.base_name for info in found if info.type == fs.FileType.File)
 
+    def files(self) -> list[str]:
+        """All files here and in folders below, by their paths, in order."""
+        selector = fs.FileSelector(self.root, allow_not_found=True, recursive=True)
+        found = self.system.get_file_info(selector)
+        names = [info.path for info in found if info.type == fs.FileType.File]
+        return sorted(name.removeprefix(self.root).lstrip("/") for name in names)
+
     def folders(self, below: str) -> list[str]:
         """The names of the folders in a folder, in order."""
         selector = fs.FileSelector(self._at(below), allow_not_found=True)
@@ -119,6 +126,12 @@ class Folder:
         """Removes a folder with all in it, as far as that succeeds."""
         with suppress(OSError):
             self.system.delete_dir(self._at(below))
+
+    def remove_empty(self, below: str) -> None:
+        """Removes a folder in which nothing is, and those above it that have nothing else."""
+        while below and not self.names(below) and not self.folders(below):
+            self.remove_folder(below)
+            below = below.rpartition("/")[0]
 
     @contextmanager
     def errors(self) -> Iterator[None]:

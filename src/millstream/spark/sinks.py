@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, RunError
 from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Target
 from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.slices import Committer, Slice, Writer
@@ -19,6 +19,7 @@ __all__ = [
     "Writer",
     "check_folders",
     "check_options",
+    "check_results",
     "committer_of",
     "expect",
     "opened",
@@ -126,6 +127,46 @@ def check_options(target: Target, step: str | None = None) -> None:
         from millstream.spark.formats import settings_of
 
         settings_of(target, step)
+
+
+def check_results(sinks: Mapping[str, Target], anew: bool) -> None:
+    """MS212: a run that writes everything ``anew`` would add to what an earlier one has written.
+
+    Any other run writes each row once, and adds to what there is.
+    """
+    for sink, target in sinks.items():
+        if not isinstance(target, Files) or target.mode == "append":
+            continue
+        if not anew and target.mode is not None:
+            raise PlanError(
+                "MS113",
+                f"mode={target.mode!r} is for a run that writes all its rows anew: one without a "
+                "checkpoint over sources that end",
+                fix="leave it out: this run adds to the folder, each row once",
+                step=sink,
+            )
+        if anew and target.mode != "overwrite":
+            from millstream.spark.folders import Folder
+            from millstream.spark.partitions import results_in
+
+            place = Folder.of(sink, target.path)
+            with place.errors():
+                found = results_in(place.files())
+            if found:
+                raise _doubled(sink, target, found)
+
+
+def _doubled(sink: str, target: Files, found: list[str]) -> RunError:
+    count = "a file" if len(found) == 1 else f"{len(found)} files"
+    return RunError(
+        "MS212",
+        f"{target.path!r} holds {count} of results already, such as {found[0]}, and this run would "
+        "write all its rows beside them",
+        fix="write_files(…, mode='overwrite') replaces them once the run has succeeded, "
+        "mode='append' adds to them; with run(…, checkpoint=…) each row is written once, however "
+        "often the job is run",
+        step=sink,
+    )
 
 
 def check_folders(sinks: Mapping[str, Target]) -> None:

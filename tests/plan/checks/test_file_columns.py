@@ -92,3 +92,30 @@ def test_spark_reads_text_of_a_fixed_length_from_no_file(format: str) -> None:
         ms.read_files("/data", format=format, schema="n int, code char(3)")  # type: ignore[arg-type]
     assert caught.value.code == "MS120"
     assert caught.value.fix == "write STRING: 'code STRING'"
+
+
+def test_columns_that_name_folders_are_not_in_the_files():
+    TOTALS.drop("window", "pane").write_files("/data/out", format="csv", partition_by="team")
+    of("day string, line string").write_files("/data/out", format="text", partition_by=["day"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "how", "says"),
+    [
+        ("a int", {"partition_by": "b"}, "MS102: there is no column 'b'"),
+        ("a int, b int", {"partition_by": ["b", "A"]}, "MS113: partition_by=.* leaves no column"),
+        ("a int, b struct<x: int>", {"partition_by": "b"}, "MS120 in step .*: folders cannot be"),
+        ("a int", {"mode": "overwite"}, "MS113: mode='overwite' is not a choice"),
+    ],
+)
+def test_folders_and_modes_that_cannot_be_are_refused(columns, how, says):
+    with pytest.raises(ms.PlanError, match=says):
+        of(columns).write_files("/data/out", **how)
+
+
+def test_a_struct_cannot_name_folders_but_a_part_of_it_can():
+    with pytest.raises(ms.PlanError) as caught:
+        TOTALS.write_files("/data/out", partition_by="window")
+    way = caught.value.fix.removeprefix("partition by a column made of it: ")
+    assert way == ".with_columns(part='window.start')"
+    eval(f"TOTALS{way}").write_files("/data/out", partition_by="part")

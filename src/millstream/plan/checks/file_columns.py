@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from millstream.model.errors import PlanError
 from millstream.plan.result_types import base_type
 from millstream.plan.schema import Field, Schema, quoted
-from millstream.plan.targets import FileFormat
+from millstream.plan.targets import FileFormat, Files
 
 _WITH_PARTS = ("ARRAY", "MAP", "STRUCT", "VARIANT")
 # Spark writes bytes to csv as a list of numbers, which is not what it then reads.
@@ -34,20 +34,35 @@ def check_readable(schema: Schema, format: FileFormat) -> None:
             )
 
 
-def check_writable(schema: Schema, format: FileFormat) -> None:
-    """The columns are of types that files of that format can hold.
+def check_writable(schema: Schema, target: Files) -> None:
+    """The columns are of types that files of that format can hold, and names of folders.
 
     What has no known type passes here, and is judged by Spark when the plan is lowered.
     """
-    if format == "text":
+    _check_folders([field for field in schema if field.name in target.partition_by])
+    schema = Schema(tuple(field for field in schema if field.name not in target.partition_by))
+    if target.format == "text":
         _check_line(schema)
-    misfits = [field for field in schema if format == "csv" and _base(field) in _NOT_IN_CSV]
+    is_csv = target.format == "csv"
+    misfits = [field for field in schema if is_csv and _base(field) in _NOT_IN_CSV]
     if misfits:
         raise PlanError(
             "MS120",
             f"csv files cannot hold {_listed(misfits)}",
             fix=f"write {', or '.join(_ways_out(schema, misfits))}, or format='json'",
         )
+
+
+def _check_folders(fields: list[Field]) -> None:
+    for field in fields:
+        if _base(field) in _NOT_IN_CSV:
+            parts = _flat_parts(field)
+            part = f"{quoted(field.name)}.{quoted(parts[0])}" if parts else _as_text(field)
+            raise PlanError(
+                "MS120",
+                f"folders cannot be named after {_listed([field])}",
+                fix=f"partition by a column made of it: .with_columns(part={part!r})",
+            )
 
 
 def _check_line(schema: Schema) -> None:
