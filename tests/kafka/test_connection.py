@@ -6,6 +6,7 @@ import socket
 import time
 from contextlib import suppress
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -118,3 +119,18 @@ def test_settings_do_not_say_what_the_program_decides(monkeypatch, kind):
 def test_a_setting_that_cannot_be_a_text_is_told(name):
     with pytest.raises(KafkaError, match="MS322: the Kafka client does not take the settings"):
         check_reachable(Connection("127.0.0.1:1", {name: "x"}))
+
+
+def test_brokers_that_name_addresses_nobody_can_reach_are_refused():
+    def admin(*addresses: tuple[str, int]) -> SimpleNamespace:
+        nodes = [SimpleNamespace(host=host, port=port) for host, port in addresses]
+        answer = SimpleNamespace(brokers=dict(enumerate(nodes)))
+        return SimpleNamespace(list_topics=lambda **_: answer)
+
+    connection._check_named(admin(("localhost", 1), ("given", 9092)), "given:9092")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        connection._check_named(admin(("127.0.0.1", 1), ("127.0.0.1", port)), "given:9092")
+    with pytest.raises(KafkaError, match="MS320.*127.0.0.1:1: Connection refused") as error:
+        connection._check_named(admin(("127.0.0.1", 1)), "given:9092")
+    assert "advertised.listeners" in error.value.fix

@@ -25,6 +25,7 @@ _NOT_READY = {
     Failure.NOT_LEADER_FOR_PARTITION,
     Failure.NOT_CONTROLLER,
 }
+_NOBODY = {Failure._TIMED_OUT, Failure._TRANSPORT, Failure._ALL_BROKERS_DOWN, Failure._RESOLVE}
 _FIXES = {
     Failure.TOPIC_ALREADY_EXISTS: "choose another name, or add --if-not-exists",
     Failure.TOPIC_EXCEPTION: "use letters, digits, '.', '_' and '-', at most 249 of them",
@@ -69,6 +70,12 @@ def refused(failure: Failure, doing: str, needs: Right) -> KafkaError:
     """
     if is_missing_right(failure):
         return missing_right(needs, doing)
+    if failure.code() in _NOBODY:
+        return KafkaError(
+            "MS320",
+            f"no Kafka broker answered the request to {doing}: {failure.str()}",
+            fix="see that the brokers run, and try again",
+        )
     fix = _FIXES.get(failure.code(), "fix what the cluster says, or try again if it was busy")
     what = f"the cluster did not {doing}: {failure.str().rstrip('.')} ({failure.name()})"
     return KafkaError("MS323", what, fix=fix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,6 +104,7 @@ class Connection:
         tried: list[Failure] = []
         admin: AdminClient = self._client(AdminClient, {"error_cb": tried.append})
         _reach(admin, self.servers, tried)
+        _check_named(admin, self.servers)
         return admin
 
     def producer(self, settings: Mapping[str, Any]) -> Producer:
@@ -156,6 +158,37 @@ def _answers(admin: AdminClient) -> bool:
         except KafkaException:
             admin.poll(0)  # hears of the errors
             return False
+
+
+def _check_named(admin: AdminClient, servers: str) -> None:
+    """Refuses a cluster whose brokers name addresses where none of them can be reached.
+
+    Clients ask at the address that they are given, and then speak to those that brokers name: what
+    follows would only time out. Where a broker names the address that was given, it is one of them.
+    """
+    try:
+        nodes = admin.list_topics(timeout=PATIENCE).brokers.values()
+    except KafkaException:
+        return  # what needs an answer asks again
+    failed = {}
+    for node in nodes:
+        address = f"{node.host}:{node.port}"
+        if address in servers.split(","):
+            return
+        try:
+            socket.create_connection((node.host, node.port), _SECOND_CHANCE).close()
+            return
+        except OSError as error:
+            failed[address] = error.strerror or "silence"
+    if failed:
+        named = "; ".join(f"{address}: {why}" for address, why in failed.items())
+        raise KafkaError(
+            "MS320",
+            f"a Kafka broker answers at {servers}, but the addresses that the brokers name cannot "
+            f"be reached from here: {named}",
+            fix="let the brokers name addresses that clients can reach, advertised.listeners; or "
+            "run this where it can reach those",
+        )
 
 
 def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:

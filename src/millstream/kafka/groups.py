@@ -19,7 +19,7 @@ from millstream.kafka.answers import answers, awaited, refused
 from millstream.kafka.connection import Connection
 from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
 from millstream.kafka.rights import Right
-from millstream.kafka.topics import partitions_of
+from millstream.kafka.topics import cluster_topics, partitions_of
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 # Kafka's own words for the states; those that the client has no name for are unknown to it.
@@ -227,7 +227,7 @@ def _lags(
     readers: Mapping[TopicPartition, Member],
 ) -> tuple[PartitionLag, ...]:
     places = sorted({*committed, *readers}, key=_order)
-    topics = connection.admin.list_topics(timeout=30).topics
+    topics = cluster_topics(connection)
     there = [
         each
         for each in places

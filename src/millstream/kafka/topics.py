@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
     TopicDescription,
+    TopicMetadata,
 )
 
 from millstream.kafka.answers import answers, known_topic, refused
@@ -62,9 +63,17 @@ class Topic:
         return len(self.partitions[0].replicas)
 
 
+def cluster_topics(connection: Connection) -> Mapping[str, TopicMetadata]:
+    """All topics that may be seen, by name, with their partitions."""
+    try:
+        return connection.admin.list_topics(timeout=30).topics
+    except KafkaException as error:
+        raise refused(error.args[0], "list its topics", Right("Describe", "cluster")) from error
+
+
 def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
     """The names of all topics; those that Kafka keeps for itself only with ``internal``."""
-    names = sorted(connection.admin.list_topics(timeout=30).topics)
+    names = sorted(cluster_topics(connection))
     if internal or not names:
         return names
     described = _described(connection, names)
@@ -82,7 +91,7 @@ def partitions_of(
     connection: Connection, topic: str, numbers: Collection[int] = ()
 ) -> list[TopicPartition]:
     """The partitions of a topic: all, or those with the numbers."""
-    topics = connection.admin.list_topics(timeout=30).topics
+    topics = cluster_topics(connection)
     there = topics[existing_topic(connection, topic, topics)].partitions
     unknown = [number for number in numbers if number not in there]
     if unknown:
@@ -102,7 +111,7 @@ def describe_topics(
     say: Say = lambda _: None,
 ) -> list[Topic]:
     """What is known of each topic; with ``size``, which takes longer, its bytes too."""
-    topics = connection.admin.list_topics(timeout=30).topics
+    topics = cluster_topics(connection)
     for name in names:
         existing_topic(connection, name, topics)
     if not names:

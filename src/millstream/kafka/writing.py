@@ -22,7 +22,7 @@ from confluent_kafka import KafkaError as Failure
 from millstream.kafka.connection import Connection
 from millstream.kafka.partitioning import CLIENT_SETTINGS
 from millstream.kafka.rights import Right, check_group_right, is_missing_right, missing_right
-from millstream.kafka.topics import add_partitions, create_topic
+from millstream.kafka.topics import add_partitions, cluster_topics, create_topic
 from millstream.model.errors import KafkaError
 
 MARKERS = "millstream-markers"
@@ -207,7 +207,7 @@ def prepare_markers(connection: Connection, slices: int) -> None:
     """
     patient_until = time.monotonic() + _TRY
     while True:
-        there = connection.admin.list_topics(timeout=_TRY).topics.get(MARKERS)
+        there = cluster_topics(connection).get(MARKERS)
         if there is not None and len(there.partitions) >= slices:
             return
         try:

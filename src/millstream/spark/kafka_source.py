@@ -19,7 +19,7 @@ from millstream.kafka.connection import Connection
 from millstream.kafka.positions import END, offsets_at
 from millstream.kafka.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import DECIDED, java_settings, translated
-from millstream.kafka.topics import existing_topic, topic_ids, topic_names
+from millstream.kafka.topics import cluster_topics, existing_topic, topic_ids, topic_names
 from millstream.kafka.writing import MARKERS
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Source
@@ -95,10 +95,7 @@ def opened_topics(sources: Iterable[Source]) -> dict[str, Topics]:
 
 def _opened(source: KafkaSource) -> Topics:
     connection = Connection.to(source.servers, translated(dict(source.options)))
-    there = {
-        name: len(topic.partitions)
-        for name, topic in connection.admin.list_topics(timeout=30).topics.items()
-    }
+    there = {name: len(topic.partitions) for name, topic in cluster_topics(connection).items()}
     names: Iterable[str] = source.topics
     if source.pattern is not None:  # which is not meant for what Kafka and we keep there
         own = there.keys() & set(topic_names(connection)) - {MARKERS}
