@@ -196,6 +196,8 @@ def test_progress_can_be_written_as_json():
         "rejected_by_step": {},
         "lost": 0,
         "lost_by_step": {},
+        "ahead": 0,
+        "ahead_by_step": {},
         "written": {"a": 2},
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -334,7 +335,7 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
     """Runs a program over bounded sources on the reference: all rows, then the end of time."""
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
-    interpreter = Interpreter(*sinks)
+    interpreter = Interpreter(*sinks, clock=int(time.time() * 1_000_000))
     rows = {source.name: _rows_of(source) for source in sources}
     step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
     tracker = Tracker()
@@ -347,6 +348,7 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
             written={sink.name: len(step.rows[sink]) for sink in sinks},
             late={node.name: len(late) for node, late in step.late_elements.items()},
             rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
+            ahead={node.name: len(rows) for node, rows in step.ahead.items()},
         )
     )
     tracker.state("finished")

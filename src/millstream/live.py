@@ -198,6 +198,8 @@ def _details(progress: Progress) -> Iterator[tuple[str, Text]]:
         yield "state", Text(size_in_words(progress))
         yield "late", _alarm(progress.late, progress.late_by_step, "yellow")
     yield "rejected", _alarm(progress.rejected, progress.rejected_by_step, "red")
+    if progress.ahead:
+        yield "ahead", _alarm(progress.ahead, progress.ahead_by_step, "yellow")
     if progress.written:
         yield "written", _written(progress.written)
 

@@ -50,6 +50,8 @@ class BatchReport:
     """Rejected rows for each step."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Records for each source that were gone before it could read them."""
+    ahead: Mapping[str, int] = field(default_factory=dict)
+    """Rows for each step whose time was too far ahead of the clock to move the watermark."""
     watermark: int | None = None
     """In microseconds, the least over the groupings; None where there is none."""
     state_rows: int = 0
@@ -89,6 +91,8 @@ class Progress:
     """Rejected rows for each step."""
     lost_by_step: Mapping[str, int]
     """Records that were gone before they were read, for each source."""
+    ahead_by_step: Mapping[str, int]
+    """Rows for each step whose time was too far ahead of the clock to move the watermark."""
     written: Mapping[str, int]
     """Rows for each sink."""
     recent_rows: tuple[int, ...]
@@ -110,6 +114,11 @@ class Progress:
     def lost(self) -> int:
         """Records that were gone before a source could read them, and it was told to go on."""
         return sum(self.lost_by_step.values())
+
+    @property
+    def ahead(self) -> int:
+        """Rows whose time was too far ahead of the clock to move the watermark."""
+        return sum(self.ahead_by_step.values())
 
     @property
     def over(self) -> bool:
@@ -136,6 +145,8 @@ class Progress:
             "rejected_by_step": dict(self.rejected_by_step),
             "lost": self.lost,
             "lost_by_step": dict(self.lost_by_step),
+            "ahead": self.ahead,
+            "ahead_by_step": dict(self.ahead_by_step),
             "written": dict(self.written),
         }
 
@@ -147,6 +158,7 @@ class Progress:
             parts.append(f"state {size_in_words(self)}")
         parts += [f"{self.late:,} late", f"{self.rejected:,} rejected"]
         parts += [f"{self.lost:,} lost"] if self.lost else []
+        parts += [f"{self.ahead:,} ahead of the clock"] if self.ahead else []
         error = f" ({self.error.splitlines()[0]})" if self.error else ""
         return f"{self.state}{error}: {', '.join(parts)}"
 
@@ -176,6 +188,7 @@ class Tracker:
         self._late: Counter[str] = Counter()
         self._rejected: Counter[str] = Counter()
         self._lost: Counter[str] = Counter()
+        self._ahead: Counter[str] = Counter()
 
     def state(self, state: State) -> None:
         """Says where the job is. It never goes back, whichever thread is the last to speak."""
@@ -210,7 +223,7 @@ class Tracker:
         with self._changed:
             recent = [self._recent[batch] for batch in sorted(self._recent)]
             last = recent[-1] if recent else None
-            watermark = None if last is None else _moment(last.watermark)
+            watermark = None if last is None else moment(last.watermark)
             return Progress(
                 state=self._state,
                 batches=self._batches,
@@ -224,6 +237,7 @@ class Tracker:
                 late_by_step=dict(self._late),
                 rejected_by_step=dict(self._rejected),
                 lost_by_step=dict(self._lost),
+                ahead_by_step=dict(self._ahead),
                 written=dict(self._written),
                 recent_rows=tuple(report.rows for report in recent),
                 error=self._error if self._state == "failed" else None,
@@ -245,6 +259,7 @@ class Tracker:
             (self._late, report.late),
             (self._rejected, report.rejected),
             (self._lost, report.lost),
+            (self._ahead, report.ahead),
         ):
             for name, count in counts.items():
                 total[name] += times * count
@@ -272,7 +287,8 @@ def _rate(recent: Sequence[BatchReport], now: float | None) -> float:
     return sum(report.rows for report in lately) / span if span > 0 else 0.0
 
 
-def _moment(watermark: int | None) -> datetime | None:
+def moment(watermark: int | None) -> datetime | None:
+    """A watermark as a datetime; the least and the greatest stand for the ends of time."""
     if watermark is None:
         return None
     if START_OF_TIME < watermark < END_OF_TIME:

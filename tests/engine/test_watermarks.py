@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.engine.watermarks import Watermarks
+from millstream.engine.watermarks import POLL, Watermarks, newest
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.model.watermarks import Silence
+from millstream.reference.watermarks import InputWatermark, Told
 
 LATEST = END_OF_TIME
 
 
+def silences(idles):
+    return {origin: Silence(idle) for origin, idle in idles.items()}
+
+
 def heard(told, idles=None, now=0):
     """Channels as ``{"origin/split": watermark}``."""
-    watermarks = Watermarks({name.split("/")[0]: None for name in told} if idles is None else idles)
+    idles = {name.split("/")[0]: None for name in told} if idles is None else idles
+    watermarks = Watermarks(silences(idles))
     for name, watermark in told.items():
         watermarks.hear(*name.split("/"), watermark, now)
     return watermarks
@@ -35,7 +43,7 @@ def test_an_origin_that_was_never_heard_of_holds_it_at_the_start_of_time():
 def test_an_origin_that_was_never_heard_of_is_idle_when_it_has_been_silent_from_the_beginning():
     watermarks = heard({"a/0": 30}, idles={"a": None, "b": 10}, now=100)
     assert watermarks.advance(100) == START_OF_TIME
-    assert watermarks.next_idle(100) == 110
+    assert watermarks.next_move(100) == 110
     assert watermarks.advance(109) == START_OF_TIME
     assert watermarks.advance(110) == 30
 
@@ -50,9 +58,9 @@ def test_a_silent_split_steps_aside_when_it_is_idle_and_not_before():
     watermarks = heard({"a/0": 10, "a/1": 50}, idles={"a": 60}, now=0)
     watermarks.hear("a", "1", 55, 59)
     assert watermarks.advance(59) == 10
-    assert watermarks.next_idle(59) == 60
+    assert watermarks.next_move(59) == 60
     assert watermarks.advance(60) == 55
-    assert watermarks.next_idle(60) == 119
+    assert watermarks.next_move(60) == 119
 
 
 def test_a_split_that_wakes_up_behind_the_others_does_not_take_time_back_and_holds_none_up():
@@ -82,7 +90,45 @@ def test_when_all_are_idle_what_the_foremost_has_told_counts():
     watermarks = heard({"a/0": 10, "a/1": 50}, idles={"a": 5}, now=0)
     assert watermarks.advance(4) == 10
     assert watermarks.advance(5) == 50
-    assert watermarks.next_idle(5) is None
+    assert watermarks.next_move(5) is None
+
+
+def test_when_all_are_idle_the_watermark_follows_the_clock_if_it_is_to():
+    watermarks = Watermarks({"a": Silence(idle=60, behind=10)})
+    watermarks.hear("a", "0", 20, 100)
+    watermarks.hear("a", "1", 50, 110)
+    assert watermarks.advance(169) == 50, "one split is awake"
+    assert watermarks.advance(170) == 160
+    assert watermarks.next_move(170) == 170 + POLL
+    assert watermarks.advance(500) == 490
+    watermarks.hear("a", "0", 480, 501)
+    assert watermarks.advance(501) == 490, "it is awake again, and behind"
+    watermarks.hear("a", "0", 495, 502)
+    assert watermarks.advance(502) == 495
+
+
+def test_the_clock_counts_only_when_the_other_sources_are_idle_too_and_the_most_patient_decides():
+    silences = {"a": Silence(5, 1), "b": Silence(50, 20), "c": Silence(5)}
+    watermarks = Watermarks(silences)
+    for origin in silences:
+        watermarks.hear(origin, "", 10, 100)
+    assert watermarks.advance(149) == 10, "b is awake"
+    assert watermarks.advance(150) == 130
+
+
+def test_the_clock_does_not_move_a_watermark_that_an_input_without_idle_holds():
+    watermarks = Watermarks({"a": Silence(5, 0), "b": Silence()})
+    watermarks.hear("a", "", 10, 0)
+    assert watermarks.advance(100) == START_OF_TIME
+    watermarks.hear("b", "", LATEST, 100)
+    assert watermarks.advance(100) == 100, "what has ended holds nothing"
+
+
+def test_times_that_are_too_far_ahead_are_not_the_newest():
+    assert newest(pl.Series([3, None, 9, 5]), 6) == (5, 1)
+    assert newest(pl.Series([3, None, 9, 5]), 9) == (9, 0)
+    assert newest(pl.Series([7, 9]), 6) == (None, 2)
+    assert newest(pl.Series([None], dtype=pl.Int64), 6) == (None, 0)
 
 
 def test_time_ends_when_all_inputs_have_ended():
@@ -99,7 +145,7 @@ def test_an_input_that_has_ended_does_not_end_those_that_are_only_idle():
     assert watermarks.advance(1000) == 20
     watermarks.hear("stream", "0", 30, 1001)
     assert watermarks.advance(1001) == 30
-    assert watermarks.next_idle(1001) == 1006
+    assert watermarks.next_move(1001) == 1006
 
 
 def test_an_input_that_has_ended_does_not_end_one_that_has_not_begun():
@@ -110,16 +156,16 @@ def test_an_input_that_has_ended_does_not_end_one_that_has_not_begun():
 def test_a_grouping_without_origins_stays_at_the_start_of_time():
     watermarks = Watermarks({})
     assert watermarks.advance(5) == START_OF_TIME
-    assert watermarks.next_idle(5) is None
+    assert watermarks.next_move(5) is None
 
 
 def test_what_is_kept_is_found_again_and_what_an_origin_of_another_program_told_is_not():
     watermarks = heard({"a/0": 10, "a/é": 50, "b/": LATEST}, idles={"a": 60, "b": None}, now=3)
     watermarks.advance(3)
     kept = json.loads(json.dumps(watermarks.to_json()))
-    assert Watermarks.from_json(watermarks.idles, kept) == watermarks
-    assert set(Watermarks.from_json({"a": 60}, kept).channels) == {"a"}
-    assert Watermarks.from_json({"a": 60}, {}) == Watermarks({"a": 60})
+    assert Watermarks.from_json(watermarks.origins, kept) == watermarks
+    assert set(Watermarks.from_json(silences({"a": 60}), kept).channels) == {"a"}
+    assert Watermarks.from_json(silences({"a": 60}), {}) == Watermarks(silences({"a": 60}))
 
 
 TELLING = st.tuples(
@@ -131,7 +177,7 @@ TELLING = st.tuples(
 
 @given(st.sampled_from([None, 5]), st.lists(TELLING, max_size=12), st.booleans())
 def test_time_never_goes_back_and_never_passes_those_that_are_awake(idle, script, kept):
-    watermarks, now, before = Watermarks({"a": idle, "b": idle}), 0, START_OF_TIME
+    watermarks, now, before = Watermarks(silences({"a": idle, "b": idle})), 0, START_OF_TIME
     for (origin, split), watermark, pause in script:
         now += pause
         watermarks.hear(origin, split, watermark, now)
@@ -143,12 +189,32 @@ def test_time_never_goes_back_and_never_passes_those_that_are_awake(idle, script
         assert all(reached <= c.watermark for c in awake if c.watermark >= before)
         before = reached
         if kept:
-            watermarks = Watermarks.from_json(watermarks.idles, watermarks.to_json())
+            watermarks = Watermarks.from_json(watermarks.origins, watermarks.to_json())
+
+
+SILENCES = st.builds(
+    lambda idle, behind: Silence(idle, None if idle is None else behind),
+    st.sampled_from([None, 5, 12]),
+    st.sampled_from([None, 0, 7]),
+)
+BATCH = st.tuples(st.integers(0, 15), st.lists(TELLING, max_size=3))
+
+
+@given(st.fixed_dictionaries({"a": SILENCES, "b": SILENCES}), st.lists(BATCH, max_size=12))
+def test_the_watermark_is_that_of_the_reference(silences, script):
+    watermarks, plain, now = Watermarks(silences), InputWatermark(silences), 0
+    for pause, tellings in script:
+        now += pause
+        told = [Told(origin, split, w, now) for (origin, split), w, _ in tellings]
+        for each in told:
+            watermarks.hear(each.origin, each.split, each.watermark, now)
+        assert watermarks.advance(now) == plain.advance(told, now)
+        watermarks = Watermarks.from_json(silences, watermarks.to_json())
 
 
 @given(st.permutations([("a", "0", 3), ("a", "1", 1), ("b", "", 2), ("a", "0", 2), ("b", "", 9)]))
 def test_the_order_in_which_channels_tell_within_a_batch_does_not_matter(script):
-    watermarks = Watermarks({"a": 5, "b": None})
+    watermarks = Watermarks(silences({"a": 5, "b": None}))
     for origin, split, watermark in script:
         watermarks.hear(origin, split, watermark, 7)
     assert watermarks.advance(7) == 1

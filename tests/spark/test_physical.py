@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
+from millstream.model.watermarks import Silence
 from millstream.plan.expressions import scalar
 from millstream.plan.nodes import Filter, Sink
 from millstream.plan.schema import Schema
@@ -151,8 +152,8 @@ def test_a_watermark_is_made_of_the_sources_and_groupings_that_are_heard():
     sums = counts.select(n="cast(n as int)").union(source("rows").select("n"))
     totals = sums.window(ms.fixed("1m")).aggregate(n=ms.sum("n")).named("totals")
     plan = plan_of(totals.collect("all"))
-    assert plan.idles(grouping(plan, "counts")) == {"stream/event_time-1": 60_000_000}
-    assert plan.idles(grouping(plan, "totals")) == {"counts": None, "rows": None}
+    assert plan.origins(grouping(plan, "counts")) == {"stream/event_time-1": Silence(60_000_000)}
+    assert plan.origins(grouping(plan, "totals")) == {"counts": Silence(), "rows": Silence()}
     assert [i.node.name for i in plan.followed] == ["event_time-1"]
     assert plan.feeds_groupings(grouping(plan, "counts"))
     assert not plan.feeds_groupings(grouping(plan, "totals"))

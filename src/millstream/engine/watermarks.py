@@ -10,7 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.model.watermarks import Silence
+
+POLL = 1_000_000
+"""How often the watermark is moved while it follows the clock, in microseconds."""
 
 
 @dataclass(slots=True)
@@ -25,11 +31,11 @@ class Channel:
 class Watermarks:
     """The channels of a grouping, by origin and split.
 
-    ``idles`` has an entry for each origin: after how long a silent channel of it steps aside, None
-    if it never does. An origin that no channel has been heard of counts as one with all to come.
+    ``origins`` says of each what the silence of its channels means. An origin that no channel has
+    been heard of counts as one with all to come.
     """
 
-    idles: Mapping[str, int | None]
+    origins: Mapping[str, Silence]
     channels: dict[str, dict[str, Channel]] = field(default_factory=dict)
     watermark: int = START_OF_TIME
     began: int | None = None
@@ -51,36 +57,42 @@ class Watermarks:
 
         A channel that was idle, or is new, counts again once it has caught up. One that has ended
         says nothing about the others. When all others are idle, all that any of them has told
-        counts.
+        counts; and the clock does, at the greatest distance that one of their origins asks for.
         """
         if self.began is None:
             self.began = now
         everyone = self._everyone()
-        going_on = [(c, idle) for c, idle in everyone if c.watermark < END_OF_TIME]
-        awake = [c.watermark for c, idle in going_on if not _is_idle(c, idle, now)]
+        going_on = [(c, origin) for c, origin in everyone if c.watermark < END_OF_TIME]
+        awake = [c.watermark for c, origin in going_on if not _is_idle(c, origin, now)]
         if awake:
             told = min((w for w in awake if w >= self.watermark), default=self.watermark)
         elif going_on:
             told = max(c.watermark for c, _ in going_on)
+            behind = [each.behind for _, each in going_on if each.behind is not None]
+            told = max(told, now - max(behind)) if behind else told
         else:
             told = END_OF_TIME if everyone else START_OF_TIME
         self.watermark = max(self.watermark, told)
         return self.watermark
 
-    def next_idle(self, now: int) -> int | None:
-        """When the next channel will be idle, if all stay silent."""
+    def next_move(self, now: int) -> int | None:
+        """When the watermark may move next by the clock alone, if all stay silent."""
+        going_on = [(c, each) for c, each in self._everyone() if c.watermark < END_OF_TIME]
         moments = [
-            c.heard + idle
-            for c, idle in self._everyone()
-            if idle is not None and c.watermark < END_OF_TIME and not _is_idle(c, idle, now)
+            c.heard + each.idle
+            for c, each in going_on
+            if each.idle is not None and not _is_idle(c, each, now)
         ]
+        all_idle = all(_is_idle(c, each, now) for c, each in going_on)
+        if all_idle and any(each.behind is not None for _, each in going_on):
+            return now + POLL
         return min(moments, default=None)
 
-    def _everyone(self) -> list[tuple[Channel, int | None]]:
+    def _everyone(self) -> list[tuple[Channel, Silence]]:
         unheard = Channel(START_OF_TIME, self.began or 0)
         return [
-            (channel, idle)
-            for origin, idle in self.idles.items()
+            (channel, silence)
+            for origin, silence in self.origins.items()
             for channel in self.channels.get(origin, {"": unheard}).values()
         ]
 
@@ -93,16 +105,26 @@ class Watermarks:
         return {"watermark": self.watermark, "began": self.began, "channels": channels}
 
     @classmethod
-    def from_json(cls, idles: Mapping[str, int | None], told: dict[str, Any]) -> Watermarks:
+    def from_json(cls, origins: Mapping[str, Silence], told: dict[str, Any]) -> Watermarks:
         """What ``to_json`` gave."""
         channels = {
             origin: {split: Channel(*each) for split, each in splits.items()}
             for origin, splits in told.get("channels", {}).items()
-            if origin in idles
+            if origin in origins
         }
         began = told.get("began")
-        return cls(idles, channels, told.get("watermark", START_OF_TIME), began)
+        return cls(origins, channels, told.get("watermark", START_OF_TIME), began)
 
 
-def _is_idle(channel: Channel, idle: int | None, now: int) -> bool:
-    return idle is not None and now - channel.heard >= idle
+def _is_idle(channel: Channel, silence: Silence, now: int) -> bool:
+    return silence.idle is not None and now - channel.heard >= silence.idle
+
+
+def newest(times: pl.Series, latest: int) -> tuple[int | None, int]:
+    """The newest time that is not after ``latest``, if there is one; how many are after it."""
+    found: Any = times.max()
+    if found is None or found <= latest:
+        return found, 0
+    good = times.filter(times <= latest)
+    found = good.max()
+    return found, len(times) - times.null_count() - len(good)

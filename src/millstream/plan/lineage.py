@@ -13,6 +13,14 @@ def is_bounded(node: Node) -> bool:
     return all(source.bounded for source in walk(node) if isinstance(source, Source))
 
 
+def allowed_ahead(node: EventTime) -> int | None:
+    """How far ahead of the clock an event time may be that moves the watermark; None: any.
+
+    Unless the policy says it, that depends on whether a source behind the step goes on for ever.
+    """
+    return None if node.watermark is None else node.watermark.allowed_ahead(not is_bounded(node))
+
+
 def untimed(node: Node) -> Node | None:
     """A step behind this one whose rows reach it without an event time, if there is one."""
     for each in _back(node, lambda step: isinstance(step, EventTime)):

@@ -10,9 +10,16 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.errors import MillstreamError, RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.refinements import retracting
+from millstream.model.watermarks import (
+    Bounded,
+    Punctuated,
+    WatermarkPolicy,
+    latest_time,
+    why_ahead,
+)
 from millstream.plan import nodes
 from millstream.plan.expressions import Expression
-from millstream.plan.lineage import kind_column, taking_back
+from millstream.plan.lineage import allowed_ahead, kind_column, taking_back
 from millstream.plan.nodes import Node, walk
 from millstream.plan.records import record_text, shown
 from millstream.plan.steps import in_step
@@ -22,6 +29,7 @@ from millstream.reference.expressions import compiled
 from millstream.reference.functions import apply, cause_of, failure, key_of
 from millstream.reference.grouping import MakeGroups, reference_groups
 from millstream.reference.rows import Row, event_time, late_row, pane_row, why_no_time
+from millstream.reference.watermarks import InputWatermark, Told, origins_of, walk_origins
 
 Compute = Callable[[Mapping[str, Any]], Any]
 
@@ -31,11 +39,20 @@ class Interpreter:
 
     Within a step a grouping takes its input's rows, then its watermark, then the clock, so that
     what is emitted before a watermark arrives downstream before it.
+
+    Where it ``follows`` the watermark policies, they move the watermarks of the sources, each of
+    which is one split. ``clock`` is what event times are held against as long as no step moves it.
     """
 
-    def __init__(self, *outputs: Node, groups: MakeGroups = reference_groups) -> None:
+    def __init__(
+        self,
+        *outputs: Node,
+        groups: MakeGroups = reference_groups,
+        follows: bool = False,
+        clock: int | None = None,
+    ) -> None:
         self._order = list(walk(*outputs))
-        self._groupings: dict[Node, _Grouping] = {}
+        self._groupings: dict[nodes.Grouping, _Grouping] = {}
         self._stateless: dict[Node, Callable[[Step], list[Row]]] = {}
         for node in self._order:
             with in_step(node.name):  # what the reference cannot compute is refused here
@@ -44,7 +61,9 @@ class Interpreter:
                 elif not isinstance(node, nodes.Source):
                     self._stateless[node] = _stateless(node)
         self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
+        self._inputs = {g: InputWatermark(origins_of(g)) for g in self._groupings if follows}
         self._now = 0
+        self._clock = clock
 
     def step(
         self,
@@ -54,8 +73,10 @@ class Interpreter:
     ) -> Step:
         """Rows and watermarks of sources by their names, and the clock; what each node put out."""
         self._now = max(self._now, self._now if now is None else now)
-        step = Step()
+        self._clock = self._clock if now is None else self._now
+        step = Step(self._clock)
         for node in self._order:
+            before = self._watermarks[node]
             if isinstance(node, nodes.Source):
                 step.rows[node] = [Row(dict(values)) for values in (rows or {}).get(node.name, ())]
                 moved = (watermarks or {}).get(node.name, START_OF_TIME)
@@ -65,6 +86,8 @@ class Interpreter:
             else:
                 self._watermarks[node] = min(self._watermarks[n] for n in node.inputs)
                 step.rows[node] = self._stateless[node](step)
+            if self._watermarks[node] > before:
+                step.moved.add(node)
         return step
 
     def close(self) -> None:
@@ -74,14 +97,36 @@ class Interpreter:
 
     def _run_grouping(self, node: nodes.Grouping, step: Step) -> None:
         grouping = self._groupings[node]
-        grouping.run(step, self._watermarks[node.input], self._now)
+        watermark = self._watermarks[node.input]
+        if node in self._inputs:
+            watermark = self._inputs[node].advance(self._told(node, step), self._now)
+        grouping.run(step, watermark, self._now)
         self._watermarks[node] = grouping.groups.advance_output_watermark()
+
+    def _told(self, node: nodes.Grouping, step: Step) -> list[Told]:
+        """What the origins of a grouping's watermark have told in a step."""
+        told = []
+        for origin in walk_origins(node):
+            if origin in step.marks:
+                told.append(Told(origin.name, "", step.marks[origin], self._now))
+            if origin in step.moved or isinstance(origin, nodes.Grouping):
+                told.append(Told(origin.name, "", self._watermarks[origin], self._now))
+        return told
 
 
 class Step:
-    """What one step made: rows and emissions of each node, late elements, rejected records."""
+    """What one step made: rows and emissions of each node, late elements, rejected records.
 
-    def __init__(self) -> None:
+    ``ahead`` has the rows whose times are too far ahead of the clock, if there is one; ``marks``
+    the watermarks that policies have made of the times of other rows; ``moved`` the nodes whose
+    watermarks were moved by what the sources were given.
+    """
+
+    def __init__(self, clock: int | None = None) -> None:
+        self.clock = clock
+        self.ahead: dict[Node, list[Row]] = {}
+        self.marks: dict[Node, int] = {}
+        self.moved: set[Node] = set()
         self.rows: dict[Node, list[Row]] = {}
         self.emissions: dict[Node, list[Emission]] = {}
         self.late_elements: dict[Node, list[Late]] = {}
@@ -194,7 +239,39 @@ def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:
             timed.append(Row(row.values, event_time(value), row.kind))
         except (ValueError, ArithmeticError, MillstreamError):
             step.reject(node, f"event time {node.column!r}: {why_no_time(value)}", row.values)
-    return timed
+    return timed if node.watermark is None else _followed(node, node.watermark, timed, step)
+
+
+def _followed(
+    node: nodes.EventTime, policy: WatermarkPolicy, rows: list[Row], step: Step
+) -> list[Row]:
+    """The rows, without those that are rejected because they are too far ahead of the clock."""
+    ahead = allowed_ahead(node)
+    latest = None if ahead is None or step.clock is None else latest_time(step.clock, ahead)
+    kept, times = [], []
+    for row in rows:
+        time = _time_to_follow(policy, row)
+        if ahead is not None and latest is not None and time is not None and time > latest:
+            step.ahead.setdefault(node, []).append(row)
+            if policy.on_ahead == "reject":
+                step.reject(node, why_ahead(policy, node.column, ahead), row.values)
+                continue
+        elif time is not None:
+            times.append(time)
+        kept.append(row)
+    if times:
+        disorder = policy.disorder if isinstance(policy, Bounded) else 0
+        step.marks[node] = max(times) - disorder
+    return kept
+
+
+def _time_to_follow(policy: WatermarkPolicy, row: Row) -> int | None:
+    if not isinstance(policy, Punctuated):
+        return row.time
+    try:
+        return event_time(row.values[policy.column])
+    except (ValueError, ArithmeticError, MillstreamError):
+        return None
 
 
 def _columns(node: nodes.Select | nodes.WithColumns) -> Callable[[Step], list[Row]]:

@@ -44,17 +44,50 @@ def event_time(value: Any) -> int:
     raise PlanError("MS118", f"{value!r} is not a point in time", fix="give a timestamp")
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit that times are given in by mistake, where seconds are expected."""
+
+    name: str
+    in_a_second: int
+
+    @property
+    def first(self) -> int:
+        """The year 2000 in this unit; in seconds it is far after the year 9999."""
+        return 946_684_800 * self.in_a_second
+
+    @property
+    def last(self) -> int:
+        """The year 2100 in this unit."""
+        return 4_102_444_800 * self.in_a_second
+
+
+UNITS = (
+    Unit("milliseconds", 10**3),
+    Unit("microseconds", 10**6),
+    Unit("nanoseconds", 10**9),
+)
+LOOKS_LIKE = "looks like"
+"""What the reason says of a number that is likely to be of another unit than seconds."""
+
+
 def why_no_time(value: Any) -> str:
     """Why a column's value is no event time; which value it was, the rejected record tells.
 
-    >>> why_no_time(None), why_no_time(float("nan")), why_no_time(10**12)
+    >>> why_no_time(None), why_no_time(float("nan")), why_no_time(10**20)
     ('it is null', 'it is no point in time', 'it is outside the years 1 to 9999')
+    >>> why_no_time(1_763_400_000_000)
+    'it is outside the years 1 to 9999, and looks like milliseconds: divide it by 1000'
     """
     if value is None:
         return "it is null"
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return "it is no point in time"
-    return "it is outside the years 1 to 9999"
+    outside = "it is outside the years 1 to 9999"
+    for unit in UNITS:
+        if isinstance(value, int | float | Decimal) and unit.first <= value <= unit.last:
+            return f"{outside}, and {LOOKS_LIKE} {unit.name}: divide it by {unit.in_a_second}"
+    return outside
 
 
 def timestamp(us: int) -> datetime | None:

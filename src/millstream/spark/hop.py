@@ -20,9 +20,12 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from millstream.engine.blobs import unpacked
+from millstream.engine.watermarks import newest
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.model.watermarks import Bounded, WatermarkPolicy
+from millstream.model.watermarks import Bounded, latest_time
+from millstream.reference.rows import LOOKS_LIKE
+from millstream.spark.moments import of_this_task
 from millstream.spark.pickling import pickled
 from millstream.spark.sinks import Slice
 from millstream.spark.slices import number_of
@@ -36,19 +39,10 @@ from millstream.spark.tables import (
     refused,
     with_time,
 )
-from millstream.spark.tasks import PortSpec, Task, Write
+from millstream.spark.tasks import Follow, PortSpec, Task, Write
 from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
 
 _BATCH = "streaming.sql.batchId"
-
-
-@dataclass(frozen=True)
-class Follow:
-    """A watermark that the JVM has found the times for."""
-
-    mark: str
-    column: str
-    policy: WatermarkPolicy
 
 
 @dataclass(frozen=True)
@@ -108,6 +102,8 @@ class Hop:
     owner: str = ""
     batch: int | None = None
     """The number of the batch, if the driver tells it; else Spark does, in the task."""
+    clock: int | None = None
+    """The clock, if it is the same for all that this ever runs over; else that of the batch."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -167,6 +163,8 @@ class Run:
         self._envelopes: list[Envelope] = []
         self._marks: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
+        self._ahead: dict[str, tuple[int, str]] = {}
+        self._reasons: dict[str, str] = {}
         self._sent = 0
         self._number = number
         self._name = ""
@@ -186,6 +184,11 @@ class Run:
             batch = int(number)
         attempt = context.taskAttemptId() if context else 0
         return Slice(self.hop.run, batch, self._number, attempt, self._name, self.hop.owner)
+
+    @cached_property
+    def clock(self) -> int:
+        """The clock of the batch: the same however often it is retried."""
+        return of_this_task(self.hop.run).clock if self.hop.clock is None else self.hop.clock
 
     @contextmanager
     def careful(self) -> Iterator[None]:
@@ -245,7 +248,13 @@ class Run:
             for label in self.hop.labels:
                 self.send(Envelope(label, mark, "mark", split=split, value=watermark))
         for (step, what), number in self._counts.items():
-            self.send(Envelope(self.home(), step, "count", split=what, value=number))
+            count = Envelope(self.home(), step, "count", split=what, value=number)
+            if what == "ahead":
+                count.start, split = self._ahead[step]
+                count.payload = split.encode()
+            elif what == "rejected" and step in self._reasons:
+                count.payload = self._reasons[step].encode()
+            self.send(count)
 
     def made(self) -> Iterator[pa.RecordBatch]:
         """What has come out so far."""
@@ -281,15 +290,36 @@ class Run:
     def reject(self, step: str, rows: pl.DataFrame, tasks: list[Task]) -> None:
         self.count(step, "rejected", rows.height)
         if rows.height:
+            for reason in rows["reason"].filter(rows["reason"].str.contains(LOOKS_LIKE)).head(1):
+                self._reasons.setdefault(step, reason)
             for task in tasks:
                 task.take(rows, self)
 
-    def follow(self, mark: str, split: str, policy: WatermarkPolicy, newest: Any) -> None:
-        """The newest time that a split has shown, or the watermark that it has told."""
-        if newest is not None:
-            watermark = newest - (policy.disorder if isinstance(policy, Bounded) else 0)
-            known = self._marks.get((mark, split), START_OF_TIME)
-            self._marks[mark, split] = max(known, watermark)
+    def latest(self, follow: Follow) -> int:
+        """The last time that may move a watermark."""
+        return END_OF_TIME if follow.ahead is None else latest_time(self.clock, follow.ahead)
+
+    def follow(self, follow: Follow, split: str, times: pl.Series) -> int:
+        """Moves a split's watermark by the times that it has shown, or the watermarks in a column.
+
+        Those that are too far ahead do not count; how many these are.
+        """
+        found, ahead = newest(times, self.latest(follow))
+        self._move(follow, split, found)
+        if ahead:
+            self.count(follow.step, "ahead", ahead)
+            farthest: Any = times.max()
+            place = f"source {self.hop.origin!r}" + (f", split {split!r}" if split else "")
+            known = self._ahead.get(follow.step, (farthest, place))
+            self._ahead[follow.step] = max(known, (farthest, place))
+        return ahead
+
+    def _move(self, follow: Follow, split: str, time: int | None) -> None:
+        if follow.mark is not None and time is not None:
+            policy = follow.policy
+            watermark = time - (policy.disorder if isinstance(policy, Bounded) else 0)
+            known = self._marks.get((follow.mark, split), START_OF_TIME)
+            self._marks[follow.mark, split] = max(known, watermark)
 
     def home(self) -> int:
         """The shard that takes along what is for no shard in particular."""
@@ -323,12 +353,15 @@ class Run:
 
     def _follow(self, rows: pl.DataFrame) -> None:
         for follow in self.hop.follows:
-            if self.hop.split is None:
-                self.follow(follow.mark, "", follow.policy, rows[follow.column].max())
-                continue
-            newest = rows.group_by(self.hop.split).agg(pl.col(follow.column).max())
-            for split, time in newest.iter_rows():
-                self.follow(follow.mark, _name(split), follow.policy, time)
+            column, split = follow.column, self.hop.split
+            if split is None:
+                self.follow(follow, "", rows[column])
+            elif newest(rows[column], self.latest(follow))[1]:
+                for (name,), part in rows.partition_by(split, as_dict=True).items():
+                    self.follow(follow, _name(name), part[column])
+            else:
+                for name, time in rows.group_by(split).agg(pl.col(column).max()).iter_rows():
+                    self._move(follow, _name(name), time)
 
     def _parts(self, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """The rows, split by split if a task is to follow their times."""

@@ -39,7 +39,7 @@ from millstream.plan.nodes import (
     unknown_kind,
 )
 from millstream.plan.schema import hidden
-from millstream.reference.rows import why_no_time
+from millstream.reference.rows import UNITS, why_no_time
 from millstream.spark.physical import Instance, column_of
 
 JSON_OPTIONS = {
@@ -195,8 +195,11 @@ class Wide:
         if port.here is not None:
             none = none & port.here
             made = {flag: port.here & col(time).isNotNull()}
-        if port.here is None and not any(c.role == "rejected" for c in instance.consumers):
-            # Nobody reads what is rejected: rows without a time tell how many there are.
+        unread = not any(c.role == "rejected" for c in instance.consumers)
+        numeric = isinstance(schema[column].dataType, NumericType)
+        if port.here is None and unread and not numeric:
+            # Nobody reads what is rejected: rows without a time tell how many there are. But of
+            # numbers, the log says whether they look like another unit than seconds.
             self.untimed[instance] = time
         else:
             refusal = _refusal(node.column, col(column), schema[column].dataType, port)
@@ -236,6 +239,13 @@ def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
     if isinstance(kind, DoubleType | FloatType):
         infinite = F.isnan(column) | (F.abs(column) == float("inf"))
         why = why.when(infinite, F.lit(why_no_time(math.inf)))
+    if isinstance(kind, NumericType):
+        for unit in UNITS:
+            first, last = unit.first, unit.last
+            why = why.when(
+                column.cast("double").between(float(first), float(last)),
+                F.lit(why_no_time(first)),
+            )
     why = why.otherwise(F.lit(why_no_time(LAST)))
     whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
     return F.concat(

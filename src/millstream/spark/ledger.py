@@ -18,6 +18,7 @@ from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.hop import Hop, Packed
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
+from millstream.spark.time_warnings import TimeWarnings
 from millstream.spark.wire import ENVELOPE
 
 
@@ -81,6 +82,7 @@ class Ledger:
     fence: Fence = NO_FENCE
     _commits: Commits = field(init=False)
     _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
+    _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
 
     def __post_init__(self) -> None:
         targets = {sink.name: sink.target for sink in self.sinks}
@@ -106,10 +108,11 @@ class Ledger:
         for row in rows:
             if row.kind == "receipt":
                 written[row.node] += row.elements
-            elif row.kind == "count" and row.split in ("late", "rejected", "read"):
+            elif row.kind == "count" and row.split in ("late", "rejected", "read", "ahead"):
                 counts[row.split][row.node] += row.value
             elif row.kind == "count":
                 self._standing[row.split, row.node][row.shard] = row.value
+        self._warnings.of(rows, started)
         self.tracker.report(
             BatchReport(
                 batch=batch,
@@ -120,6 +123,7 @@ class Ledger:
                 late=dict(counts["late"]),
                 rejected=dict(counts["rejected"]),
                 lost=lost or {},
+                ahead=dict(counts["ahead"]),
                 watermark=min(self._values("watermark"), default=None),
                 state_rows=sum(self._values("state_rows")),
                 state_bytes=sum(self._values("state_bytes")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from millstream.plan.lineage import kind_column
+from millstream.plan.lineage import allowed_ahead, kind_column
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -36,10 +36,11 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.schema import Schema, hidden
 from millstream.plan.steps import in_step
-from millstream.spark.hop import Follow, Hop, Packed, Refused
+from millstream.spark.hop import Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.kafka_source import REFUSED, raw_columns
 from millstream.spark.loading import PATH, depth
+from millstream.spark.moments import Moment
 from millstream.spark.physical import (
     Instance,
     Physical,
@@ -52,11 +53,12 @@ from millstream.spark.row_types import RowTypes, arrow_of, struct_of
 from millstream.spark.sinks import opened
 from millstream.spark.specs import InputSpec, has_input, spec_of
 from millstream.spark.stage import Stage
-from millstream.spark.tables import SPLIT
+from millstream.spark.tables import SPLIT, TIME
 from millstream.spark.tasks import (
     Call,
     Decode,
     Emit,
+    Follow,
     Group,
     Load,
     Pick,
@@ -93,16 +95,16 @@ def lower(
     splits: Mapping[str, list[str]] | None = None,
     apart: bool = False,
     owner: str = "",
-    batch: int | None = None,
+    only: Moment | None = None,
 ) -> Lowered:
     """The DataFrame of a program.
 
     ``run`` is the id of the job's life; ``ending`` says that bounded sources tell of their end;
     ``splits`` are those that sources are known to have; ``apart`` leaves the last turn to be run,
-    wherever it comes. ``owner`` is the process that owns the job's checkpoint. ``batch`` is the
-    number of the only batch, where Spark does not number them.
+    wherever it comes. ``owner`` is the process that owns the job's checkpoint. ``only`` is the
+    number and clock of the only batch, where Spark does not number them.
     """
-    ids = run, owner, batch
+    ids = run, owner, only
     return _Lowering(plan, read, shuffle, labels, ids, ending, splits or {}, apart).lower()
 
 
@@ -113,7 +115,7 @@ class _Lowering:
         read: Callable[[Source], DataFrame],
         shuffle: Shuffle,
         labels: list[int],
-        ids: tuple[str, str, int | None],
+        ids: tuple[str, str, Moment | None],
         ending: bool,
         splits: Mapping[str, list[str]],
         apart: bool,
@@ -122,7 +124,7 @@ class _Lowering:
         self.read = read
         self.shuffle = shuffle
         self.labels = labels
-        self.run, self.owner, self.batch = ids
+        self.run, self.owner, self.only = ids
         self.ending = ending
         self.splits = splits
         self.apart = apart
@@ -276,7 +278,7 @@ class _Lowering:
                 envelopes.setdefault(key, []).extend(tasks[instance])
         if last:
             envelopes |= {("sink", name): [task] for name, task in writes.items()}
-        follows = [Follow(i.mark, column, _policy(i)) for i, column in wide.marks.items()]
+        follows = [self._follow(i, column) for i, column in wide.marks.items()]
         refusals = [
             Refused(
                 i.node.name,
@@ -310,10 +312,11 @@ class _Lowering:
             source=source.name if source is not None and first and not loads else None,
             slices=_slices(source, group, made),
             origin=source.name if source is not None else "",
-            by_split=any(isinstance(t, Time) and t.mark for t in made),
+            by_split=any(isinstance(t, Time) and t.follow and t.follow.mark for t in made),
             run=self.run,
             owner=self.owner,
-            batch=self.batch,
+            batch=None if self.only is None else self.only.batch,
+            clock=None if self.only is None else self.only.clock,
         )
 
     def _readers(
@@ -380,8 +383,8 @@ class _Lowering:
                 bare = replace(node, input=_nothing(node.schema))
                 return Call(name, node=bare, schema=arrow_of(self.types[instance]))
             case EventTime():
-                mark = instance.mark if instance in self.plan.followed else None
-                return Time(name, column=node.column, policy=node.watermark, mark=mark)
+                follow = None if node.watermark is None else self._follow(instance, TIME)
+                return Time(name, column=node.column, follow=follow)
             case Select() | WithColumns():
                 kept = (
                     {n: n for n in node.input.schema.names} if isinstance(node, WithColumns) else {}
@@ -390,6 +393,14 @@ class _Lowering:
                 columns = {**kept, **picked}
                 return Pick(name, columns={n: columns[n] for n in node.schema.names})
         raise unknown_kind(node)
+
+    def _follow(self, instance: Instance, column: str) -> Follow:
+        """The watermark that follows the times of a step, in a column of the DataFrame."""
+        node = instance.node
+        assert isinstance(node, EventTime)
+        assert node.watermark is not None
+        mark = instance.mark if instance in self.plan.followed else None
+        return Follow(node.name, mark, column, node.watermark, allowed_ahead(node))
 
     def _sunk(self, sink: Sink, last: bool) -> Task:
         if last:
@@ -415,7 +426,7 @@ class _Lowering:
         levels = self.plan.levels.items()
         specs = [spec_of(self.plan, g, self.splits) for g in self.plan.groupings(stage)]
         later = [spec_of(self.plan, g, self.splits) for g, level in levels if level > stage]
-        marks = frozenset(origin for spec in later for origin in spec.idles)
+        marks = frozenset(origin for spec in later for origin in spec.origins)
         return Stage(specs, self.labels, marks)
 
     def _input(self, instance: Instance, node: Grouping) -> InputSpec:
@@ -467,11 +478,6 @@ def _slices(
         told_apart = any(isinstance(task, ToSink | Write | Emit) for task in tasks)
         return "splits" if told_apart else "tasks"
     return "tasks" if source is not None or group else "origins"
-
-
-def _policy(instance: Instance) -> Any:
-    assert isinstance(instance.node, EventTime)
-    return instance.node.watermark
 
 
 def _emit_name(instance: Instance, group: list[Instance]) -> str:

@@ -19,8 +19,10 @@ from functools import cached_property
 from typing import Literal, TypeGuard
 
 from millstream.model.aggregates import Count
+from millstream.model.watermarks import Silence
 from millstream.plan.expressions import Expression
 from millstream.plan.finishing import uses_clock
+from millstream.plan.lineage import allowed_ahead
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -146,9 +148,9 @@ class Physical:
         """Where the grouping's input is scattered."""
         return [i for i in self.instances if i.role == "scatter" and i.node is grouping]
 
-    def idles(self, grouping: Grouping) -> dict[str, int | None]:
-        """What the grouping's watermark is made of, and when each part of that is idle."""
-        return {i.mark: _idle(i) for i in self.feeding(grouping)}
+    def origins(self, grouping: Grouping) -> dict[str, Silence]:
+        """What the grouping's watermark is made of, and what the silence of each part means."""
+        return {i.mark: _silence(i) for i in self.feeding(grouping)}
 
     def keeps_late(self, grouping: Grouping) -> bool:
         """Whether anything reads the rows that are too late for the grouping."""
@@ -170,8 +172,17 @@ class Physical:
         ever with batches in which there might be something to do by the clock.
         """
         return not all(source.bounded for source in self.sources) and any(
-            uses_clock(g.windowing.when) or any(i is not None for i in self.idles(g).values())
+            uses_clock(g.windowing.when)
+            or any(origin.idle is not None for origin in self.origins(g).values())
             for g in self.levels
+        )
+
+    @property
+    def judges_times(self) -> bool:
+        """Whether event times are held against the clock."""
+        return any(
+            isinstance(i.node, EventTime) and allowed_ahead(i.node) is not None
+            for i in self.instances
         )
 
 
@@ -315,6 +326,8 @@ def _wants(node: Node, role: Role) -> Literal["jvm", "python", "any"]:
     """Where the step can run."""
     if role in ("scatter", "sink", "rejected") or isinstance(node, Function):
         return "python"
+    if isinstance(node, EventTime) and node.watermark and node.watermark.on_ahead == "reject":
+        return "python"  # only Python knows the clock of the batch
     if role == "prepare":
         assert isinstance(node, Grouping)
         return "any" if all(is_column(e, node.input) for e in expressions(node)) else "jvm"
@@ -360,8 +373,8 @@ def needs_whole_rows(node: Grouping) -> bool:
     return whole or any(not isinstance(key, Expression) for _, key in node.keys)
 
 
-def _idle(instance: Instance) -> int | None:
+def _silence(instance: Instance) -> Silence:
     keeper = instance.keeper
     if keeper is None or not isinstance(keeper.node, EventTime) or keeper.node.watermark is None:
-        return None
-    return keeper.node.watermark.idle
+        return Silence()
+    return keeper.node.watermark.silence

@@ -32,6 +32,7 @@ from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_source import Topics
 from millstream.spark.known_topics import KnownTopics
 from millstream.spark.ledger import Commits, Stopped, shows, written
+from millstream.spark.moments import announce
 from millstream.spark.pickling import pickled
 from millstream.spark.wire import ARROW
 
@@ -74,12 +75,13 @@ class Remote:
         self._line = f"millstream_{uuid.uuid4().hex}"
         self._next = 0
 
-    def batch(self, last: Hop | None) -> RemoteBatch:
+    def batch(self, last: Hop | None, tells_clock: bool) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # nothing but this tells tasks the number of their batch
         topics = [_unopened(each) for each in self._topics]
+        targets, checkpoint, fence = self._targets, self._checkpoint, self._fence
         return RemoteBatch(
-            self._line, self._run, last, self._targets, topics, self._checkpoint, self._fence
+            self._line, self._run, last, targets, topics, checkpoint, fence, tells_clock
         )
 
     def stop(self) -> None:
@@ -129,6 +131,7 @@ class RemoteBatch:
     topics: list[Topics]
     checkpoint: str
     fence: Fence
+    tells_clock: bool
     _kept: dict[int, int] = field(default_factory=dict, init=False)
     _first: int | None = field(default=None, init=False)
 
@@ -154,6 +157,8 @@ class RemoteBatch:
         self.fence.check()
         session.addTag(self.line)
         started = time.time()
+        if self.tells_clock:
+            announce(session, self.run, self.checkpoint, number)
         with self._known.unchanged(number):
             lost = self._losses.of(number)
             rows = written(self.last, frame, number)

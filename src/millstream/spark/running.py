@@ -26,6 +26,7 @@ from millstream.spark.kafka_source import Positions, Topics
 from millstream.spark.known_topics import KnownTopics, check_unchanged
 from millstream.spark.ledger import Ledger, Stopped, written
 from millstream.spark.lowering import lower
+from millstream.spark.moments import Moment, announce
 from millstream.spark.physical import Physical
 from millstream.spark.pickling import pickled
 from millstream.spark.reading import reader
@@ -60,7 +61,8 @@ def run_batch(
     check_groups(plan.sinks, ledger.run)
     with explained():
         read = reader(spark, False, None, topics)
-        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, batch=0)
+        only = Moment(0, int(started * 1_000_000))
+        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, only=only)
         rows = written(lowered.last, lowered.frame, 0)
         for each in topics.values():
             check_unchanged(each)
@@ -102,6 +104,7 @@ class StreamingJob:
         self._abandoned = False
         self._asked = 0.0
         self._clock = clock = plan.needs_clock
+        self._tells_clock = plan.judges_times
         with explained():
             folder = checkpoint.folder
             rows = f"{folder}/rows"
@@ -126,7 +129,8 @@ class StreamingJob:
             elif every or clock:
                 # By the clock, Spark begins a batch whether or not there is something new.
                 writer = writer.trigger(processingTime=every or "500 milliseconds")
-            batch = self._remote.batch(self._lowered.last) if self._remote else self._batch
+            remote, last = self._remote, self._lowered.last
+            batch = remote.batch(last, self._tells_clock) if remote else self._batch
             self.query: StreamingQuery = writer.foreachBatch(batch).start()
         self._thread = threading.Thread(target=self._watch, name=f"millstream-{name}", daemon=True)
         self._thread.start()
@@ -208,6 +212,8 @@ class StreamingJob:
             raise Stopped
         self._checkpoint.fence.check()
         started = time.time()
+        if self._tells_clock:
+            announce(frame.sparkSession, self._checkpoint.run, self._checkpoint.folder, number)
         try:
             with self._known.unchanged(number):
                 lost = self._losses.of(number)

@@ -11,6 +11,7 @@ from millstream.engine.grouping import Grouping
 from millstream.engine.shard import sharded
 from millstream.engine.tables import Aggregated
 from millstream.model.aggregates import Aggregate
+from millstream.model.watermarks import Silence
 from millstream.model.windowing import Windowing
 from millstream.plan import nodes
 from millstream.plan.lineage import taking_back
@@ -22,7 +23,7 @@ class GroupingSpec:
     """A grouping as the engine runs it.
 
     In the engine a key is called ``key 0``, an aggregate's input ``of 0`` or ``by 0`` and its
-    result ``value 0``: users' names may be anything. ``idles`` are the origins of its watermark.
+    result ``value 0``: users' names may be anything. ``origins`` are those of its watermark.
     """
 
     name: str
@@ -32,7 +33,7 @@ class GroupingSpec:
     takes_retractions: bool
     keeps_late: bool
     feeds_groupings: bool
-    idles: dict[str, int | None]
+    origins: dict[str, Silence]
     splits: dict[str, list[str]] = field(default_factory=dict)
     """The splits of an origin that are known before anything comes from them."""
 
@@ -71,7 +72,7 @@ def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]
         takes_retractions=taking_back(node.input) is not None,
         keeps_late=plan.keeps_late(node),
         feeds_groupings=plan.feeds_groupings(node),
-        idles=plan.idles(node),
+        origins=plan.origins(node),
         splits={
             i.mark: splits[i.source.name]
             for i in plan.feeding(node)

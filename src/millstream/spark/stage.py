@@ -109,11 +109,11 @@ class Stage:
         now: int,
         ends: bool,
     ) -> Iterator[Envelope]:
-        watermarks = Watermarks.from_json(spec.idles, shelf.clocks.get(f"{spec.name}/marks", {}))
+        watermarks = Watermarks.from_json(spec.origins, shelf.clocks.get(f"{spec.name}/marks", {}))
         for origin, splits in spec.splits.items():
             watermarks.expect(origin, splits, now)
         for mark in marks:
-            if mark.node in spec.idles and mark.value is not None:
+            if mark.node in spec.origins and mark.value is not None:
                 watermarks.hear(mark.node, mark.split or "", mark.value, now)
         watermark = END_OF_TIME if ends else watermarks.advance(now)
         shelf.clocks[f"{spec.name}/marks"] = watermarks.to_json()
@@ -140,7 +140,7 @@ class Stage:
         moments = []
         for spec in self.specs:
             told = shelf.clocks.get(f"{spec.name}/marks", {})
-            moments.append(Watermarks.from_json(spec.idles, told).next_idle(now))
+            moments.append(Watermarks.from_json(spec.origins, told).next_move(now))
             due = Shard(spec.grouping, Drawer(shelf, spec.name)).next_due
             moments.append(None if due is None else due + 1)
         return min((moment for moment in moments if moment is not None), default=None)

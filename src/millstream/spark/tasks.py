@@ -13,7 +13,7 @@ from millstream.engine.blobs import packed
 from millstream.engine.scatter import Scatter
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
-from millstream.model.watermarks import Punctuated, WatermarkPolicy
+from millstream.model.watermarks import Punctuated, WatermarkPolicy, why_ahead
 from millstream.plan.functions import function_name
 from millstream.plan.nodes import Function, KafkaSource, KeyFunction
 from millstream.plan.records import record_text
@@ -67,6 +67,20 @@ class PortSpec:
         time = none if self.time is None else pl.col(self.time)
         sign = plus if self.sign is None else pl.col(self.sign)
         return batch.select(*columns, time.alias(TIME), sign.alias(SIGN))
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Times of a step that a watermark follows, if it has a ``mark``: a grouping wants to know it.
+
+    ``ahead`` is how far ahead of the clock they may be to move it; None: as far as they like.
+    """
+
+    step: str
+    mark: str | None
+    column: str
+    policy: WatermarkPolicy
+    ahead: int | None
 
 
 @dataclass
@@ -150,20 +164,30 @@ class Time(Task):
     """Takes the event time from a column; rows without one are rejected."""
 
     column: str = ""
-    policy: WatermarkPolicy | None = None
-    mark: str | None = None
+    follow: Follow | None = None
     rejected: list[Task] = field(default_factory=list)
 
     def take(self, rows: pl.DataFrame, run: Run) -> None:
         good, bad = timed(rows, self.step, self.column)
         if bad is not None:
             run.reject(self.step, bad, self.rejected)
-        if self.mark is not None and self.policy is not None and good.height:
-            follows = good[TIME]
-            if isinstance(self.policy, Punctuated):
-                follows = micros_of(good[self.policy.column])
-            run.follow(self.mark, run.split, self.policy, follows.max())
+        if self.follow is not None and good.height:
+            good = self._followed(good, self.follow, run)
         self.give(good, run)
+
+    def _followed(self, rows: pl.DataFrame, follow: Follow, run: Run) -> pl.DataFrame:
+        """The rows, without those that are rejected because they are too far ahead of the clock."""
+        times = rows[TIME]
+        if isinstance(follow.policy, Punctuated):
+            times = micros_of(rows[follow.policy.column])
+        ahead = run.follow(follow, run.split, times)
+        if not ahead or follow.ahead is None or follow.policy.on_ahead == "keep":
+            return rows
+        beyond = (times > run.latest(follow)).fill_null(False)
+        records = [record_text(row.values) for row in to_python(rows.filter(beyond))]
+        why = why_ahead(follow.policy, self.column, follow.ahead)
+        run.reject(self.step, refused(self.step, [why] * ahead, records), self.rejected)
+        return rows.filter(~beyond)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from millstream.engine.scatter import Scatter
 from millstream.engine.tables import Output
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
+from millstream.model.watermarks import Silence
 from millstream.model.windowing import Windowing
 from millstream.reference.aggregates import Column
 from millstream.spark.session import is_remote, local_session
@@ -48,7 +49,7 @@ class SparkGroups(ColumnarGroups):
             takes_retractions=takes_retractions,
             keeps_late=True,
             feeds_groupings=True,
-            idles={"steps": None},
+            origins={"steps": Silence()},
         )
         # In the engine on Spark, columns have names that no user's column can have.
         self._names = {"key": "key 0"}

@@ -21,7 +21,9 @@ from millstream.testing.panes import Panes
 from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
-def replay_stream(node: Node, steps: Sequence[Step], groups: MakeGroups) -> Panes:
+def replay_stream(
+    node: Node, steps: Sequence[Step], groups: MakeGroups, follows: bool = False
+) -> Panes:
     """The panes of the grouping ``node``; what was late or rejected there or on the way to it.
 
     A pane's key is the value of the one key column, a tuple of several, None without any;
@@ -34,7 +36,7 @@ def replay_stream(node: Node, steps: Sequence[Step], groups: MakeGroups) -> Pane
             f"step {node.name!r} has no panes to replay",
             fix="replay the stream that aggregate() or group() returned",
         )
-    interpreter = Interpreter(node, groups=groups)
+    interpreter = Interpreter(node, groups=groups, follows=follows)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes = Panes()
     with closing(interpreter):

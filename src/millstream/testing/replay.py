@@ -41,6 +41,7 @@ def replay(
     aggregate: Summary = None,
     engine: str = "reference",
     name: str | None = None,
+    policies: bool = False,
     **settings: Unpack[Settings],
 ) -> Panes:
     """The panes that a grouping emits, step by step; late elements are in the result's ``late``.
@@ -77,7 +78,17 @@ last=False, kind='+', step=0)
     >>> [(pane.key, pane.window, pane.value) for pane in panes]
     [('ann', (1.0, 18.0), 2)]
 
-    or the path of a transcript; ``name`` picks one of several in the file.
+    With ``policies`` its watermark policies move the watermarks, as in a job: by the rows, each
+    source being one split, and by the clock where they say ``idle``, ``then`` or ``ahead``.
+
+    >>> clicks = test_stream("user string, at double", event_time="at", watermark=ms.bounded(5))
+    >>> per_user = clicks.key_by("user").window(ms.fixed(10)).aggregate(n=ms.count())
+    >>> late = [{"user": "bob", "at": 15.0}]
+    >>> panes = replay(per_user, steps=[Elements(rows), Elements(late)], policies=True)
+    >>> [(pane.key, pane.step) for pane in panes]
+    [('ann', 1)]
+
+    ``what`` may be the path of a transcript; ``name`` picks one of several in the file.
     """
     for setting in settings:
         if setting not in Settings.__annotations__:
@@ -88,7 +99,13 @@ last=False, kind='+', step=0)
             )
     if isinstance(what, Stream):
         _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
-        return replay_stream(what.node, _given(steps), groups_of(engine))
+        return replay_stream(what.node, _given(steps), groups_of(engine), policies)
+    if policies:
+        raise TestingError(
+            "MS301",
+            "policies=True is for a stream: nothing else has watermark policies",
+            fix="leave it out, and move the watermark with Watermark(…)",
+        )
     if what is not None:
         if not isinstance(what, str | Path):
             raise TestingError(
