@@ -367,7 +367,7 @@ def test_a_line_is_pairs_for_people_and_a_dict_for_formatters(lines):
         "last_batch_seconds=1.0 watermark=2026-07-24T13:33:07.600000+00:00 "
         "watermark_lag_seconds=12.4 state_rows=123456 state_bytes=45123456 "
         "late=90 late_by_step=aggregate-1:30,aggregate-2:60 "
-        "rejected=60 rejected_by_step=parse:60 lost=0 written=totals:3030,best:90"
+        "rejected=60 rejected_by_step=parse:60 lost=0 ahead=0 written=totals:3030,best:90"
     )
     assert record.millstream == {"job": "team-scores", **BUSY.to_dict()}
     json.dumps(record.millstream)
