@@ -96,7 +96,7 @@ def test_a_stream_that_falls_silent_ends_its_last_windows_by_the_clock(spark, tm
     rows = ms.read_files(tmp_path / "in", "json", COLUMNS, "at", policy, "host")
     counts = rows.window(ms.fixed("2s")).aggregate(n=ms.count())
     sums = counts.window(ms.fixed("4s")).aggregate(n=ms.sum("n"))
-    program = ms.pipeline(sums.collect("sums"), sums.late.collect("late"))
+    program = ms.pipeline(sums.collect("sums"), counts.late.collect("late"))
     job = program.run("silent", spark=spark)
     try:
         until(lambda: sum(row["n"] for row in job.rows("sums")) == 2)
