@@ -21,6 +21,11 @@ def commands(text: str) -> list[tuple[str, str]]:
     return [pair for block in _BLOCK.findall(text) for pair in _COMMAND.findall(block)]
 
 
+def files(text: str) -> dict[str, str]:
+    """The blocks of Python that have the name of a file."""
+    return dict(_FILE.findall(text))
+
+
 def run_commands(text: str, directory: Path) -> None:
     """Runs them one after the other; each must succeed, and print what it is said to print.
 
@@ -28,8 +33,10 @@ def run_commands(text: str, directory: Path) -> None:
     """
     python = shlex.quote(sys.executable)
     program = f'python() {{ {python} "$@"; }}\nmillstream() {{ {python} -m millstream "$@"; }}\n'
-    for name, source in _FILE.findall(text):
-        (directory / name).write_text(source, encoding="utf-8")
+    for name, source in files(text).items():
+        file = directory / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(source, encoding="utf-8")
     environment = {key: os.environ[key] for key in os.environ if not key.startswith("MILLSTREAM_")}
     for command, expected in commands(text):
         ran = subprocess.run(

@@ -176,6 +176,8 @@ def local_session(
         # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
         # are forked from a second daemon, and none serves both.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        # Users' functions import what is beside the program, wherever that was started from.
+        "spark.executorEnv.PYTHONPATH": _beside_the_program(),
         # A worker has one core; Polars would start a thread for each of the machine's.
         "spark.executorEnv.POLARS_MAX_THREADS": "1",
         # So Polars' memory comes from one arena, and what one step gives back serves the next.
@@ -212,6 +214,12 @@ def _sockets() -> str:
     folder = tempfile.mkdtemp(prefix="millstream-", dir="/tmp")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def _beside_the_program() -> str:
+    """The folder that this process imports a program's own modules from, for workers as well."""
+    folder = os.path.abspath(sys.path[0]) if sys.path else ""
+    return folder if os.path.isdir(folder) else ""
 
 
 def _connector(needed: bool) -> dict[str, str]:
