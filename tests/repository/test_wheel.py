@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from millstream.model.errors import CODES
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "millstream"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -96,12 +98,13 @@ def venv(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_package_and_a_page_for_each_error(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if not name.startswith("millstream-")}
     files = {f for f in PACKAGE.rglob("*") if f.is_file() and f.parent.name != "__pycache__"}
     assert {f"millstream/{file.relative_to(PACKAGE).as_posix()}" for file in files} <= held
     assert "millstream/py.typed" in held
+    assert {code for code in CODES if any(n.endswith(f"/{code}.md") for n in held)} == set(CODES)
 
 
 def test_the_environment_has_nothing_that_the_wheel_does_not_ask_for(venv: Path) -> None:
@@ -130,7 +133,10 @@ def test_a_job_on_spark_runs_from_the_wheel_in_driver_and_workers(
     assert printed.splitlines() == [f"red 7 {package}", str(package)]
 
 
-def test_the_command_runs_from_the_wheel(venv: Path, tmp_path: Path) -> None:
-    assert "topics" in run(venv / "bin" / "millstream", "--help", folder=tmp_path)
-    status = run(venv / "bin" / "python", "-m", "millstream", "kafka", "--help", folder=tmp_path)
-    assert "up" in status
+def test_the_command_runs_from_the_wheel_and_shows_the_pages_of_errors(
+    venv: Path, tmp_path: Path
+) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert version in run(venv / "bin" / "millstream", "--version", folder=tmp_path)
+    page = run(venv / "bin" / "python", "-m", "millstream", "help", "MS320", folder=tmp_path)
+    assert CODES["MS320"] in page
