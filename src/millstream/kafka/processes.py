@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,6 +42,14 @@ class Process:
         if self.runs:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal)
+
+
+def machine() -> str:
+    """Where a pid means the same process: one kernel since its boot, and one namespace of pids."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    return socket.gethostname()
 
 
 def spawn(

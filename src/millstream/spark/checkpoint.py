@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from millstream.spark.folders import AGAIN, Folder
 from millstream.spark.ownership import Owner
 from millstream.spark.packing import Packing
 from millstream.spark.physical import Physical
+from millstream.spark.scratch import scratch_folder
 from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
 
 _PROBE = "probe.tmp"
@@ -117,7 +117,7 @@ def opened(
 ) -> Checkpoint:
     """The job's checkpoint: the one that it has, if the plan can resume from it, or a new one."""
     if given is None:
-        folder = tempfile.mkdtemp(prefix="millstream-")
+        folder = scratch_folder()
         return Checkpoint(name, folder, uuid.uuid4().hex, labels, None, fleeting=True)
     check_told_apart(plan)
     path = f"{given.rstrip('/')}/{name}"

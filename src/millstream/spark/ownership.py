@@ -23,10 +23,9 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from millstream.kafka.processes import Process
+from millstream.kafka.processes import Process, machine
 from millstream.model.errors import MillstreamError, RunError
 from millstream.spark.fence import Fence, Record, newest_record, record_name
 from millstream.spark.folders import Folder
@@ -38,7 +37,6 @@ BEATS = 5.0
 STALE = 30.0
 """Seconds without a heartbeat after which an owner is taken for dead."""
 _LOOKS = 0.25
-_NAMESPACE = Path("/proc/self/ns/pid")
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ def _wait_until_free(job: str, place: Folder, record: Record) -> None:
     if first.released:
         return
     quiet = 0.0
-    if record.about.get("machine") == _machine():
+    if record.about.get("machine") == machine():
         if not Process(record.about.get("pid", 0), record.about.get("started", "")).runs:
             return
         quiet = time.monotonic() - first.clock
@@ -181,21 +179,13 @@ def _about_this_process() -> dict[str, Any]:
     return {
         "user": _user(),
         "host": socket.gethostname(),
-        "machine": _machine(),
+        "machine": machine(),
         "pid": process.pid,
         "started": process.started,
         "program": os.path.basename(sys.argv[0]) or "python",
         "since": _now(),
         "clock": time.monotonic(),
     }
-
-
-def _machine() -> str:
-    """Where a pid means the same process: one kernel since its boot, and one namespace of pids."""
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-        return f"{boot} {os.readlink(_NAMESPACE)}"
-    return socket.gethostname()
 
 
 def _user() -> str:

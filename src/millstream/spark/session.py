@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +16,7 @@ from millstream.java import checked_java
 from millstream.kafka.jars import are_cached, jars, pinned
 from millstream.model.errors import RunError
 from millstream.spark.noise import LOGGING, less_noise
+from millstream.spark.scratch import scratch_folder
 
 _NEEDED = {
     # Several kinds of state in one operator need RocksDB; the change log makes commits cheap.
@@ -211,9 +209,7 @@ def _cores() -> int:
 @cache
 def _sockets() -> str:
     """A folder for sockets, which Spark would leave behind; their names may not be long."""
-    folder = tempfile.mkdtemp(prefix="millstream-", dir="/tmp")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return scratch_folder("/tmp")
 
 
 def _beside_the_program() -> str:
