@@ -313,3 +313,13 @@ def test_a_checkpoint_that_can_no_longer_be_written_explains_what_ended_the_job(
     assert str(error).startswith(
         f"MS211: job 'job' cannot write to its checkpoint '{tmp_path}/job'"
     )
+
+
+def test_an_owner_whose_predecessor_has_begun_the_next_batch_is_told_to_run_again(tmp_path):
+    checkpoint = opened("job", str(tmp_path), physical(rows().collect().sinks), [0, 1], None)
+    raw = RuntimeError("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log.")
+    error = checkpoint.cause_of(raw)
+    assert isinstance(error, ms.MillstreamError)
+    assert error.code == "MS351"
+    assert error.fix == "run the job again: it resumes with that batch, and nothing is lost"
+    assert error.__cause__ is raw

@@ -23,6 +23,7 @@ from millstream.spark.physical import Physical
 from millstream.spark.scratch import scratch_folder
 from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
 
+_BEGUN_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
 _PROBE = "probe.tmp"
 _FULL = re.compile("No space left on device|Disk quota exceeded")
 
@@ -61,11 +62,22 @@ class Checkpoint:
         """
         try:
             self.fence.check()
+            if _BEGUN_TWICE in str(error):
+                raise self._woken()
             if isinstance(error, Exception) and not isinstance(error, MillstreamError):
                 self._check_writable(str(error))
         except MillstreamError as cause:
             return error if cause is error else _caused(cause, error)
         return error
+
+    def _woken(self) -> RunError:
+        """The error of an owner whose predecessor woke up, and noted the next batch before it."""
+        return RunError(
+            "MS351",
+            f"a process that owned the checkpoint of job {self.name!r} before has woken up and "
+            "begun the next batch; it can commit nothing, but Spark lets no other begin it now",
+            fix="run the job again: it resumes with that batch, and nothing is lost",
+        )
 
     def _check_writable(self, error: str) -> None:
         """MS211: the disk is full, or read-only, or not for this user.

@@ -117,8 +117,8 @@ class Owner:
                 if self._ending.wait(BEATS):
                     return
                 self.fence.check()
-            except MillstreamError as error:
-                if error.code == "MS351":
+            except Exception as error:  # what a file system may raise; the next try may succeed
+                if isinstance(error, MillstreamError) and error.code == "MS351":
                     self.overtaken = error
                     return
                 _log.warning("the heartbeat of job %r failed: %s", self.fence.job, error)
