@@ -87,7 +87,7 @@ def test_files_take_options_splits_and_an_end() -> None:
     ("wrong", "code"),
     [
         ({"format": "orc"}, "MS113"),
-        ({"schema": None}, "MS111"),
+        ({"format": "json", "schema": None}, "MS111"),
         ({"schema": "n itn"}, "MS111"),
         ({"split": "devcie"}, "MS102"),
         ({"path": ""}, "MS113"),
@@ -95,11 +95,37 @@ def test_files_take_options_splits_and_an_end() -> None:
         ({"max_files_per_batch": 0}, "MS113"),
         ({"max_files_per_batch": True}, "MS113"),
         ({"watermark": ms.ascending()}, "MS115"),
+        ({"format": "json", "on_malformed": "drop"}, "MS113"),
+        ({"format": "parquet", "on_malformed": "null"}, "MS113"),
+        ({"format": "json", "options": {"header": True}}, "MS113"),
+        ({"format": "csv", "options": {"header": "yes"}}, "MS113"),
+        ({"format": "csv", "options": {"sep": "::"}}, "MS113"),
+        ({"format": "json", "options": {"encoding": "utf-7.5"}}, "MS113"),
+        ({"format": "json", "schema": "n map<int, string>"}, "MS111"),
     ],
 )
 def test_files_are_refused_in_their_step(wrong: dict[str, Any], code: str) -> None:
     with refused(code, "files-1"):
         ms.read_files(**{"path": "/data", "schema": SCHEMA, **wrong})
+
+
+def test_an_option_of_sparks_own_reader_is_refused_unless_that_reads_the_lines() -> None:
+    with pytest.raises(ms.PlanError) as error:
+        ms.read_files("/data", "csv", SCHEMA, options={"mode": "FAILFAST"})
+    assert error.value.what == (
+        "csv files whose malformed lines are rejected have no option 'mode'"
+    )
+    assert "With on_malformed='null', Spark's own reader takes all" in error.value.fix
+    with pytest.raises(ms.PlanError, match="did you mean 'header'"):
+        ms.read_files("/data", "csv", SCHEMA, options={"heder": True})
+    assert ms.read_files("/data", "csv", SCHEMA, options={"mode": "FAILFAST"}, on_malformed="null")
+    known = {
+        "Header": True,
+        "delimiter": "\\t",
+        "pathGlobFilter": "*.csv",
+        "fs.s3a.secret.key": "x",
+    }
+    assert ms.read_files("/data", "csv", SCHEMA, options=known)
 
 
 def test_a_socket_gives_lines_without_end() -> None:

@@ -253,6 +253,7 @@ def _start(
     every: str | None,
 ) -> Job:
     from millstream.spark.checkpoint import opened
+    from millstream.spark.file_columns import check_files
     from millstream.spark.kafka_sink import check_topics
     from millstream.spark.kafka_source import opened_topics
     from millstream.spark.ledger import Ledger
@@ -264,15 +265,18 @@ def _start(
         is_remote,
         local_session,
         sees_files,
+        shares_files,
         start_workers,
     )
 
-    topics = opened_topics(plan.sources)  # first, for it fails in seconds where it fails
+    # First what fails in seconds where it fails.
+    empty = check_files(plan.sources) if shares_files(spark) else []
+    topics = opened_topics(plan.sources)
     with interrupts_later():
         made = spark or local_session(name, kafka=bool(topics))
         session = checked_session(made, streaming, kafka=bool(topics))
     if plan.loaded and not sees_files(session):
-        plan = physical(sinks, loads=False)
+        plan = physical(sinks, sees_files=False)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     start_workers(session)
     labels = labels_of(partitions, partitions)
@@ -299,7 +303,9 @@ def _start(
     try:
         with interrupts_later():
             with folder.closed_on_failure():
-                job._stream = StreamingJob(name, plan, session, ledger, folder, every, topics)
+                job._stream = StreamingJob(
+                    name, plan, session, ledger, folder, every, topics, empty
+                )
             end_with_the_program(job._stream)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler), job._awaited(job._stream):

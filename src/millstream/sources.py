@@ -12,7 +12,9 @@ from millstream.model.watermarks import WatermarkPolicy, ascending
 from millstream.plan.counts import checked_count
 from millstream.plan.files import (
     LINES,
+    check_lines,
     checked_format,
+    checked_malformed,
     checked_options,
     checked_path,
     file_schema,
@@ -32,6 +34,7 @@ from millstream.plan.nodes import (
     FilesSource,
     FrameSource,
     KafkaSource,
+    OnMalformed,
     RateSource,
     RowsSource,
     SocketSource,
@@ -80,14 +83,21 @@ def read_files(
     bounded: bool = False,
     max_files_per_batch: int | None = None,
     options: Mapping[str, Any] | None = None,
+    on_malformed: OnMalformed = "reject",
+    optional: Iterable[str] = (),
     name: str | None = None,
 ) -> Stream:
     """A stream of the rows of files in a folder, and of files that are added to it later.
 
     The format is parquet, json, csv, or text, whose lines are the column ``value`` and need no
-    schema. ``options`` are those of Spark's reader for the format. With ``bounded`` the stream
-    ends after the files that are there at the start; ``max_files_per_batch`` makes an endless one
-    read a full folder bit by bit.
+    schema. Parquet files say their schema themselves, if there are some when the program is built.
+    With ``bounded`` the stream ends after the files that are there at the start;
+    ``max_files_per_batch`` makes an endless one read a full folder bit by bit.
+
+    A line of json or csv that does not fit the schema goes to ``rejected`` as a whole, with its
+    file and number, by the same rules as records of Kafka. With ``on_malformed="null"`` Spark's
+    own reader reads the files, takes all of its ``options``, and makes null of what it cannot read.
+    A column that no file has is an error, unless it is one of those that are ``optional``.
 
     ``split`` names a column: rows that are equal there form a split, with a watermark of its own,
     and a window ends when all splits have passed its end. So none is late for being behind others.
@@ -103,19 +113,29 @@ def read_files(
     step = _step("files", name)
     with in_step(step):
         checked = checked_format(format)
-        columns = file_schema(checked, schema)
+        place, given = checked_path(path), checked_options(options)
+        if checked == "parquet" and schema is None:
+            # Only programs that look into files before they run pay for Arrow and PySpark.
+            from millstream.spark.file_columns import parquet_schema
+
+            columns = parquet_schema(place, given)
+        else:
+            columns = file_schema(checked, schema)
         source = FilesSource(
             step,
             columns,
             bounded=bool(bounded),
             split=_split(split, columns),
-            path=checked_path(path),
+            path=place,
             format=checked,
-            options=checked_options(options),
+            options=given,
             max_files_per_batch=None
             if max_files_per_batch is None
             else checked_count(max_files_per_batch, "max_files_per_batch", example=100),
+            on_malformed=checked_malformed(on_malformed, checked),
+            optional=_columns(optional, columns),
         )
+        check_lines(source)
     return _timed(Stream(source), event_time, watermark)
 
 
@@ -297,6 +317,11 @@ def _step(kind: str, name: str | None) -> str:
 
 def _split(column: str | None, schema: Schema) -> str | None:
     return None if column is None else schema.resolve(str(column)).name
+
+
+def _columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
+    given = [names] if isinstance(names, str) else names
+    return tuple(schema.resolve(str(name)).name for name in given)
 
 
 def _host(host: Any) -> str:

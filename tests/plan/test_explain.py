@@ -141,13 +141,13 @@ def test_sources_tell_where_their_rows_come_from(capsys: pytest.CaptureFixture[s
     files = ms.read_files(
         "/data/scores", "csv", "k string, at timestamp", event_time="at",
         watermark=ms.ascending(), split="k", max_files_per_batch=1,
-        options={"header": True, "password": "secret"},
+        options={"header": True, "fs.s3a.secret.key": "secret"},
     )  # fmt: skip
     assert lines(capsys, files)[2:] == [
         "└─ files 'files-1' → k STRING, at TIMESTAMP",
         "        reads    csv files in /data/scores, as they are added",
         "        batch    at most 1 file",
-        "        options  header, password",
+        "        options  header, fs.s3a.secret.key",
         "        split    by k",
     ]
     assert lines(capsys, ms.read_files("s3a://b/*.txt", format="text", bounded=True)) == [

@@ -27,8 +27,9 @@ def endless(watermark: Any = None) -> ms.Stream:
     schema = "user string, points int, at double"
     watermark = watermark or ms.ascending()
     return ms.read_files(
-        "/data/scores", format="json", schema=schema, event_time="at", watermark=watermark
-    )
+        "/data/scores", format="json", schema=schema, event_time="at", watermark=watermark,
+        on_malformed="null",
+    )  # fmt: skip
 
 
 def lines(capsys: pytest.CaptureFixture[str], explained: Any) -> list[str]:
@@ -55,11 +56,13 @@ def test_a_whole_plan_tells_stages_shuffles_turns_state_and_sinks(capsys):
         "     shards  one for each of Spark's shuffle partitions",
         "     state   by shard, in RocksDB, in the checkpoint",
         "stage 0, from files 'readings'",
-        "     JVM     files 'readings'",
+        "     JVM     files 'readings'           names of files",
+        "     Python  files 'readings'           columns of their lines",
         "             event_time 'event_time-1'  tells the watermark",
-        "             aggregate 'aggregate-1'    keys and inputs",
-        "     Python  aggregate 'aggregate-1'    each row to its shard",
+        "             aggregate 'aggregate-1'    each row to its shard",
+        "             rejected 'rejected-1'      what 'readings' rejects",
         "             rejected 'rejected-1'      what 'event_time-1' rejects",
+        "             collect 'bad'              rows go along to the last stage",
         "             collect 'bad'              rows go along to the last stage",
         "shuffle, by shard",
         "stage 1, in one call of Python for each shard",

@@ -139,8 +139,12 @@ def test_names_that_are_unusual(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "ddl", "why"),
     [
-        (pa.table({"v": ["1"]}), "v bigint", "column 'v' is string, and not int64"),
-        (pa.table({"v": [1]}), "v string", "column 'v' is int64, and not string"),
+        (
+            pa.table({"v": ["1"]}),
+            "v bigint",
+            "has STRING in column 'v', and the schema says BIG",
+        ),
+        (pa.table({"v": [1]}), "v string", "has BIGINT in column 'v', and the schema says STR"),
         (pa.table({"v": [2**40]}), "v int", "not in range"),
         (None, "v int", "Parquet"),
     ],
@@ -155,7 +159,7 @@ def test_files_that_are_not_as_the_program_says(
         pq.write_table(made, file)
     with pytest.raises(RunError, match=why) as error:
         by_arrow(tmp_path, ddl)
-    assert error.value.code == "MS202"
+    assert error.value.code == ("MS202" if made is None else "MS214")
     assert str(file) in str(error.value)
 
 
@@ -178,7 +182,7 @@ def test_who_reads_what(tmp_path: Path) -> None:
         return bool(physical(stream.collect().sinks).loaded)
 
     assert loads(scores(program(tmp_path, format="parquet")))
-    assert not loads(scores(program(tmp_path, format="json")))
+    assert not loads(scores(program(tmp_path, format="json", on_malformed="null")))
     assert not loads(scores(program(tmp_path, format="parquet", bounded=True)))
     assert not loads(scores(program("s3://bucket/x", format="parquet")))
     assert not loads(scores(program(tmp_path, format="parquet", options={"mergeSchema": "true"})))

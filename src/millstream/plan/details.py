@@ -117,6 +117,10 @@ def _reading(node: SplitSource) -> list[Line]:
 def _files_read(node: FilesSource) -> list[Line]:
     when = "those there at the start" if node.bounded else "as they are added"
     lines = [("reads", f"{node.format} files in {node.path}, {when}")]
+    if node.on_malformed == "null":
+        lines.append(("malformed", "what Spark cannot read is null"))
+    if node.optional:
+        lines.append(("optional", ", ".join(map(quoted, node.optional))))
     if node.max_files_per_batch is not None:
         lines.append(("batch", f"at most {_counted(node.max_files_per_batch, 'file')}"))
     return lines

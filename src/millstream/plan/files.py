@@ -10,6 +10,8 @@ from typing import Any, get_args
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.secrets import Secret
 from millstream.plan.checks.file_columns import check_readable
+from millstream.plan.decodable import check_decodable
+from millstream.plan.nodes import FilesSource, OnMalformed
 from millstream.plan.schema import Field, Schema
 from millstream.plan.targets import FileFormat, FileMode, Files
 
@@ -109,6 +111,33 @@ def file_schema(format: FileFormat, schema: Any) -> Schema:
     columns = Schema.of(schema)
     check_readable(columns, format)
     return columns
+
+
+def checked_malformed(on_malformed: Any, format: FileFormat) -> OnMalformed:
+    """What becomes of lines that do not fit the schema; other formats than json and csv have none.
+
+    >>> checked_malformed("null", "json")
+    'null'
+    """
+    choices: tuple[OnMalformed, ...] = get_args(OnMalformed)
+    for known in choices:
+        if on_malformed == known and (known == "reject" or format in ("json", "csv")):
+            return known
+    if on_malformed in choices:
+        raise PlanError(
+            "MS113",
+            f"on_malformed={on_malformed!r} is for json and csv, and {format} has no such lines",
+            fix="leave on_malformed out",
+        )
+    fix = did_you_mean(str(on_malformed), choices)
+    raise PlanError("MS113", f"on_malformed={on_malformed!r} is not a choice", fix=fix)
+
+
+def check_lines(source: FilesSource) -> None:
+    """The options and columns are some that lines can be decoded by."""
+    if source.layout is not None:
+        spark = "let Spark read it: on_malformed='null'"
+        check_decodable(source.schema, source.layout.format, "files", spark)
 
 
 def _option(name: str, value: Any) -> str:

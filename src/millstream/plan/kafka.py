@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, get_args
 
 from millstream.model.errors import PlanError, did_you_mean
+from millstream.plan.decodable import check_decodable
 from millstream.plan.files import LINES
 from millstream.plan.positions import Position, RecordFormat
-from millstream.plan.result_types import base_type
 from millstream.plan.schema import Field, Schema
 
 RECORD = Schema(
@@ -30,8 +30,6 @@ Word = TypeVar("Word", bound=str)
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(?!https?:)[^\s,]+:(?P<port>\d{1,5})", re.IGNORECASE)
-_UNREAD_NAME = re.compile(r'["\\\x00-\x1f]')
-_UNREAD = ("INTERVAL", "VARIANT", "CHAR", "VARCHAR")
 
 
 def checked_topics(topics: Any, pattern: Any) -> tuple[tuple[str, ...], str | None]:
@@ -191,46 +189,8 @@ def record_format(
             fix="give schema='user string, points int', say, or a dataclass",
         )
     columns = Schema.of(schema)
-    for column in columns:
-        _check_column(column, chosen)
+    check_decodable(columns, chosen, "records", "give format a function that makes rows of records")
     return chosen, columns
-
-
-def _check_column(column: Field, format: RecordFormat) -> None:
-    """Refuses a column that cannot be read from records."""
-    if _UNREAD_NAME.search(column.name):
-        raise PlanError(
-            "MS111",
-            f"column {column.name!r} has a quote, backslash or control character in its name",
-            fix="give it another name, or give format a function that makes rows of records",
-        )
-    part = None if column.type is None else _unread_part(column.type, format)
-    if part is None:
-        return
-    keys = format == "json" and base_type(part) == "MAP"
-    raise PlanError(
-        "MS111",
-        f"column {column.name!r} has {part}, which {format} records cannot hold",
-        fix=("make the keys of the map STRING" if keys else "read STRING instead")
-        + ", or give format a function that makes rows of records",
-    )
-
-
-def _unread_part(type: str, format: RecordFormat) -> str | None:
-    """The part of a type that records of the format cannot hold, if there is one.
-
-    >>> _unread_part("STRUCT<a: ARRAY<INTERVAL>, b: STRING>", "json")
-    'INTERVAL'
-    """
-    # sqlglot costs most of an import of millstream: only programs with schemas pay it.
-    from millstream.plan.ddl import inner_types
-
-    base, inner = base_type(type), [each for _, each in inner_types(type)]
-    if base.startswith(_UNREAD) or (inner and format == "csv"):
-        return type
-    if base == "MAP" and inner[0] != "STRING":
-        return type
-    return next((part for each in inner if (part := _unread_part(each, format))), None)
 
 
 def with_metadata(columns: Schema, metadata: Iterable[Any]) -> tuple[Schema, tuple[str, ...]]:

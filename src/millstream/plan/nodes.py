@@ -10,11 +10,13 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windowing import Windowing
 from millstream.plan.expressions import Expression
+from millstream.plan.layouts import Layout, layout_of
 from millstream.plan.positions import Position, RecordFormat
 from millstream.plan.schema import Schema
 from millstream.plan.targets import FileFormat, Target
 
 OnError = Literal["fail", "reject", "drop"]
+OnMalformed = Literal["reject", "null"]
 Side = Literal["late", "rejected"]
 
 
@@ -68,12 +70,24 @@ class SplitSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class FilesSource(SplitSource):
-    """Files in a folder. One that is not bounded goes on to read files as they are added."""
+    """Files in a folder. One that is not bounded continues to read files as they are added.
+
+    Columns in ``optional`` may be missing from all files.
+    """
 
     path: str
     format: FileFormat
     options: tuple[tuple[str, str], ...] = ()
     max_files_per_batch: int | None = None
+    on_malformed: OnMalformed = "reject"
+    optional: tuple[str, ...] = ()
+
+    @property
+    def layout(self) -> Layout | None:
+        """How its lines are decoded in Python, each as a whole or not at all."""
+        if self.on_malformed == "null" or (self.format != "json" and self.format != "csv"):
+            return None
+        return layout_of(self.format, self.options)
 
 
 @dataclass(frozen=True, eq=False)

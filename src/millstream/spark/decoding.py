@@ -44,10 +44,26 @@ def decoded(
     values: Sequence[bytes | None], format: RecordFormat, schema: pa.Schema
 ) -> tuple[pl.DataFrame, Reasons]:
     """The columns of all values, null where one is refused, and why."""
-    read = _reader(format, schema)
+    return _decoded(values, _reader(format, schema), format, schema)
+
+
+Fields = Sequence[str | None] | Exception
+"""The fields of a line of CSV, or why it has none."""
+
+
+def decoded_fields(
+    lines: Sequence[Fields], names: tuple[str | None, ...], schema: pa.Schema
+) -> tuple[pl.DataFrame, Reasons]:
+    """The same of lines of CSV that have been cut; ``names`` are the columns of their fields."""
+    return _decoded(lines, _field_reader(names, schema), "csv", schema)
+
+
+def _decoded(
+    values: Sequence[Any], read: Callable[[Any], Any], format: RecordFormat, schema: pa.Schema
+) -> tuple[pl.DataFrame, Reasons]:
     refused: Reasons = {}
     try:
-        found = [read(value) for value in values]  # type: ignore[arg-type]
+        found = [read(value) for value in values]
     except (*_UNREADABLE, TypeError, AttributeError):  # the last two: there is no value
         found = list(_one_by_one(values, read, refused, format))
     columns = [
@@ -58,8 +74,8 @@ def decoded(
 
 
 def _one_by_one(
-    values: Sequence[bytes | None],
-    read: Callable[[bytes], Any],
+    values: Sequence[Any],
+    read: Callable[[Any], Any],
     refused: Reasons,
     format: RecordFormat,
 ) -> Iterator[Any]:
@@ -89,28 +105,52 @@ def _said(error: Exception) -> str:
 @lru_cache(maxsize=64)
 def _reader(format: RecordFormat, schema: pa.Schema) -> Callable[[bytes], Any]:
     """What reads one value."""
-    fields = [(f"f{i}", _python(field.type) | None, None) for i, field in enumerate(schema)]
-    names = {f"f{i}": field.name for i, field in enumerate(schema)}
-    record = msgspec.defstruct("Record", fields, rename=names, gc=False)
     if format == "json":
-        return msgspec.json.Decoder(record).decode
-    texts = [pa.types.is_string(field.type) for field in schema]
+        return msgspec.json.Decoder(_record(schema)).decode
+    convert = _field_reader(tuple(schema.names), schema)
 
     def read(value: bytes) -> Any:
         lines = list(csv.reader([value.decode()], strict=True))
         given = lines[0] if lines else []
-        if len(lines) > 1 or len(given) != len(texts):
-            raise ValueError(f"{len(texts)} fields are wanted, not {len(given)}")
+        if len(lines) > 1:
+            raise _miscounted(len(schema), len(given))
+        return convert(given)
+
+    return read
+
+
+@lru_cache(maxsize=64)
+def _field_reader(names: tuple[str | None, ...], schema: pa.Schema) -> Callable[[Fields], Any]:
+    """What reads the fields of one line; those without a name are of no column."""
+    record = _record(schema)
+    texts = [name is not None and pa.types.is_string(schema.field(name).type) for name in names]
+
+    def read(given: Fields) -> Any:
+        if isinstance(given, Exception):
+            raise given
+        if len(given) != len(names):
+            raise _miscounted(len(names), len(given))
         # Nothing between two commas is nothing, but for a text it is an empty one; msgspec says
         # the same of "null", though not where the type is one of several, as of timestamps.
         told = {
             name: each
-            for name, each, text in zip(names.values(), given, texts, strict=True)
-            if text or each.lower() not in ("", "null")
+            for name, each, text in zip(names, given, texts, strict=True)
+            if name is not None and each is not None and (text or each.lower() not in ("", "null"))
         }
         return msgspec.convert(told, record, strict=False)
 
     return read
+
+
+def _miscounted(wanted: int, given: int) -> ValueError:
+    return ValueError(f"{wanted} fields are wanted, not {given}")
+
+
+def _record(schema: pa.Schema) -> Any:
+    """The type of a whole value."""
+    fields = [(f"f{i}", _python(field.type) | None, None) for i, field in enumerate(schema)]
+    names = {f"f{i}": field.name for i, field in enumerate(schema)}
+    return msgspec.defstruct("Record", fields, rename=names, gc=False)
 
 
 def _python(kind: pa.DataType) -> Any:

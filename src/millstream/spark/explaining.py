@@ -14,7 +14,15 @@ from millstream.engine.shard import BUCKETS
 from millstream.model.refinements import retracting
 from millstream.plan.details import Line, aligned, details
 from millstream.plan.names import kind_of
-from millstream.plan.nodes import EventTime, Grouping, KafkaSource, Node, Sink, SplitSource
+from millstream.plan.nodes import (
+    EventTime,
+    FilesSource,
+    Grouping,
+    KafkaSource,
+    Node,
+    Sink,
+    SplitSource,
+)
 from millstream.plan.schema import quoted
 from millstream.spark.physical import Instance, Physical
 from millstream.spark.specs import spec_of
@@ -96,11 +104,13 @@ def _does(plan: Physical, instance: Instance) -> str:
     node = instance.node
     match instance.role:
         case "raw":
-            return "records" if isinstance(node, KafkaSource) else "names of files"
+            if isinstance(node, FilesSource):
+                return "names of files" if plan.opens(node) else "files"
+            return "records"
         case "run" if isinstance(node, KafkaSource) and instance.input is not None:
             return f"columns of their {node.format}"
-        case "run" if node in plan.loaded:
-            return "their rows"
+        case "run" if isinstance(node, FilesSource) and node in plan.loaded:
+            return "their rows" if node.layout is None else "columns of their lines"
         case "prepare":
             return "keys and inputs"
         case "scatter":

@@ -119,6 +119,8 @@ class Hop:
                     run.is_of(place)
                     run.take(part)
                     yield from run.made()
+                    for _ in run.left():
+                        yield from run.made()
             run.end()
             yield from run.made()
 
@@ -161,6 +163,7 @@ class Run:
         self.place: str | None = None
         self.out: list[pa.Table | pa.RecordBatch] = []
         self._envelopes: list[Envelope] = []
+        self._left: list[Iterator[None]] = []
         self._marks: dict[tuple[str, str], int] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._ahead: dict[str, tuple[int, str]] = {}
@@ -236,6 +239,15 @@ class Run:
                 if mine.height:
                     for task in tasks:
                         task.take(mine, self)
+
+    def later(self, work: Iterator[None]) -> None:
+        """Takes work that has much to give, to be done step by step."""
+        self._left.append(work)
+
+    def left(self) -> Iterator[None]:
+        """Does the work that is left; what each step of it gives can be handed on at once."""
+        while self._left:
+            yield from self._left.pop(0)
 
     def end(self) -> None:
         """The partition is over."""

@@ -39,13 +39,14 @@ from millstream.plan.steps import in_step
 from millstream.spark.hop import Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.kafka_source import REFUSED, raw_columns
-from millstream.spark.loading import PATH, depth
+from millstream.spark.loading import depth, named
 from millstream.spark.moments import Moment
 from millstream.spark.physical import (
     Instance,
     Physical,
     column_of,
     decodes,
+    decodes_lines,
     may_reject,
     needs_whole_rows,
 )
@@ -167,11 +168,11 @@ class _Lowering:
         columns = [col(name).alias(column) for name, column in names.items()]
         if isinstance(source, KafkaSource):
             columns += [col(SPLIT)] if self._has_splits(source) else []
-        elif isinstance(source, SplitSource) and source.split is not None:
+        elif isinstance(source, SplitSource) and source not in self.plan.loaded and source.split:
             columns.append(col(source.split).cast("string").alias(SPLIT))
         (origin,) = [i for i in self.plan.of(0, source, 0) if i.node is source]
         flag = None
-        if may_reject(source) and not decodes(source):
+        if may_reject(source) and not decodes(source) and not decodes_lines(source):
             flag = "__millstream_parsed"
             columns += [col(REFUSED), col(REFUSED).isNull().alias(flag)]
         wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
@@ -182,8 +183,8 @@ class _Lowering:
 
     def _read_columns(self, source: Source) -> Sequence[str]:
         """What Spark reads of a source."""
-        if source in self.plan.loaded:
-            return (PATH,)
+        if isinstance(source, FilesSource) and source in self.plan.loaded:
+            return named(self.plan.opens(source))
         return raw_columns(source) if decodes(source) else source.schema.names
 
     def _has_splits(self, source: Source | None) -> bool:
@@ -199,7 +200,7 @@ class _Lowering:
         mine = self.plan.of(stage, source) if source is not None or stage else []
         turns = max((i.phase for i in mine), default=1) | 1  # Python's, even if there is no step
         split = self._has_splits(source)
-        if split:
+        if split and source not in self.plan.loaded:
             wide.carried = [*wide.carried, SPLIT]
         for phase in range(turns + 1):
             group = [i for i in mine if i.phase == phase]
@@ -338,7 +339,7 @@ class _Lowering:
         rows = [c for c in instance.consumers if c.role != "rejected"]
         bad = [c for c in instance.consumers if c.role == "rejected"]
         task.then += [t for c in rows if c in tasks for t in tasks[c]]
-        if isinstance(task, Decode | Time | Call):
+        if isinstance(task, Decode | Load | Time | Call):
             task.rejected += [t for c in bad if c in tasks for t in tasks[c]]
         if any(c.phase == instance.phase + 1 for c in rows):
             number = f"{instance.stage}_{instance.phase}_{group.index(instance)}"
@@ -378,7 +379,13 @@ class _Lowering:
                 return Decode(name, source=node, schema=pa.schema(values))
             case FilesSource():
                 schema = arrow_of(self.types[instance])
-                return Load(name, below=depth(node.path), schema=schema)
+                return Load(
+                    name,
+                    below=depth(node.path),
+                    schema=schema,
+                    layout=node.layout,
+                    split=node.split,
+                )
             case Function():
                 bare = replace(node, input=_nothing(node.schema))
                 return Call(name, node=bare, schema=arrow_of(self.types[instance]))

@@ -93,6 +93,7 @@ class Physical:
     sinks: tuple[Sink, ...]
     instances: tuple[Instance, ...]
     levels: dict[Grouping, int]
+    sees_files: bool = True
 
     @property
     def stages(self) -> int:
@@ -113,6 +114,10 @@ class Physical:
         """The sources whose files Python reads."""
         nodes = (i.node for i in self.instances if i.role == "raw")
         return [node for node in nodes if isinstance(node, FilesSource)]
+
+    def opens(self, source: FilesSource) -> bool:
+        """Whether Python opens the files of a source itself; else it gets their content."""
+        return self.sees_files and is_on_disk(source)
 
     @property
     def slices_by_tasks(self) -> bool:
@@ -186,20 +191,23 @@ class Physical:
         )
 
 
-def physical(sinks: Sequence[Node], loads: bool = True) -> Physical:
+def physical(sinks: Sequence[Node], sees_files: bool = True) -> Physical:
     """The physical plan of a program.
 
-    Where it ``loads``, Python reads files that it can, if no step wants their rows in the JVM.
+    Python reads the files of sources whose lines it decodes, and where it ``sees_files``, as Spark
+    does, also those that it reads faster, if no step requires their rows in the JVM.
     """
-    plan = _planned(sinks, frozenset())
-    can = {source for source in plan.sources if loads and can_load(source)}
+    plan = _planned(sinks, frozenset(), sees_files)
+    decoded = {source for source in plan.sources if decodes_lines(source)}
+    can = {source for source in plan.sources if sees_files and can_load(source)}
     for instance in plan.of(0):
         if _wants(instance.node, instance.role) == "jvm":
             can.discard(instance.source)
-    return _planned(sinks, frozenset(can)) if can else plan
+    loaded = frozenset(can | decoded)
+    return _planned(sinks, loaded, sees_files) if loaded else plan
 
 
-def _planned(sinks: Sequence[Node], loaded: frozenset[Source]) -> Physical:
+def _planned(sinks: Sequence[Node], loaded: frozenset[Source], sees_files: bool) -> Physical:
     made: dict[tuple[Node, str], list[Instance]] = {}
     instances: list[Instance] = []
     levels: dict[Grouping, int] = {}
@@ -216,7 +224,7 @@ def _planned(sinks: Sequence[Node], loaded: frozenset[Source]) -> Physical:
         if isinstance(node, SideOutput):
             made[node, "rows"] = made.pop((node, node.side), made.get((node, "rows"), []))
     found = tuple(sink for sink in sinks if isinstance(sink, Sink))
-    return Physical(found, tuple(_wanted(instances)), levels)
+    return Physical(found, tuple(_wanted(instances)), levels, sees_files)
 
 
 def _wanted(instances: list[Instance]) -> list[Instance]:
@@ -283,6 +291,16 @@ def decodes(node: Node) -> TypeGuard[KafkaSource]:
     return isinstance(node, KafkaSource) and node.format in ("json", "csv")
 
 
+def decodes_lines(node: Node) -> TypeGuard[FilesSource]:
+    """Whether the lines of files are decoded, which Python does."""
+    return isinstance(node, FilesSource) and node.layout is not None
+
+
+def is_on_disk(source: FilesSource) -> bool:
+    """Whether its files are on a disk, as far as their path says."""
+    return ":" not in source.path or source.path.startswith("file:")
+
+
 def can_load(node: Node) -> bool:
     """Whether it reads files that Arrow, in Python, reads as Spark would.
 
@@ -295,7 +313,7 @@ def can_load(node: Node) -> bool:
         and not node.options
         and node.split is None
         and "{" not in node.path
-        and (":" not in node.path or node.path.startswith("file:"))
+        and is_on_disk(node)
     )
 
 
@@ -308,6 +326,8 @@ def may_reject(node: Node) -> bool:
     """Whether the step may send rows to ``rejected``."""
     if isinstance(node, KafkaSource):
         return node.format != "raw"
+    if isinstance(node, FilesSource):
+        return decodes_lines(node)
     return isinstance(node, EventTime) or (isinstance(node, Function) and node.on_error == "reject")
 
 

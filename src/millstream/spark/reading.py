@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from millstream.plan.layouts import listing_options
 from millstream.plan.nodes import (
     FilesSource,
     FrameSource,
@@ -22,8 +23,9 @@ from millstream.plan.nodes import (
 from millstream.spark.folders import Folder
 from millstream.spark.kafka_source import Topics, records
 from millstream.spark.known_topics import check_unchanged
-from millstream.spark.loading import NAMES
+from millstream.spark.loading import NAMES, named
 from millstream.spark.packing import TASKS, Packing
+from millstream.spark.physical import Physical
 from millstream.spark.row_types import arrow_of, struct_of
 from millstream.spark.tables import fitting
 
@@ -32,29 +34,31 @@ _WRITTEN = "_written"
 
 def reader(
     spark: SparkSession,
+    plan: Physical,
     streaming: bool,
     folder: str | None,
     topics: Mapping[str, Topics],
-    loaded: Collection[Source] = (),
     packing: Packing | None = None,
 ) -> Callable[[Source], DataFrame]:
     """What reads a source: all of it at once, or as a stream.
 
     Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
-    given are files, too, in a ``folder`` of the job's own. Of files that are to be ``loaded`` in
-    Python, it reads no more than the names. ``packing`` says in how many tasks ticks are made.
+    given are files, too, in a ``folder`` of the job's own. Of files that Python loads, it reads no
+    more than the names where Python can open them. ``packing`` says in how many tasks ticks are
+    made.
     """
 
     def as_stream(source: Source, frame: DataFrame) -> DataFrame:
+        frame = frame if source in plan.loaded else frame.coalesce(1)
         path = _copied(source, frame, folder, topics.get(source.name))
         return spark.readStream.schema(frame.schema).parquet(path)
 
     def read(source: Source) -> DataFrame:
         match source:
             case FilesSource(bounded=True) if streaming:
-                return as_stream(source, _files(spark, source, False))
+                return as_stream(source, _files(spark, plan, source, False))
             case FilesSource():
-                return _files(spark, source, streaming, source in loaded)
+                return _files(spark, plan, source, streaming)
             case FrameSource():
                 frame: DataFrame = source.frame
                 if streaming and not frame.isStreaming:
@@ -79,19 +83,20 @@ def reader(
     return read
 
 
-def _files(
-    spark: SparkSession, source: FilesSource, streaming: bool, named: bool = False
-) -> DataFrame:
+def _files(spark: SparkSession, plan: Physical, source: FilesSource, streaming: bool) -> DataFrame:
     reading = (spark.readStream if streaming else spark.read).format(source.format)
-    if named:
+    options = source.options
+    if source in plan.loaded:
         reading = reading.format("binaryFile").schema(NAMES)
+        options = listing_options(options)
     elif source.format != "text":
         reading = reading.schema(str(source.schema))
-    for name, value in source.options:
+    for name, value in options:
         reading = reading.option(name, value)
     if streaming and source.max_files_per_batch is not None:
         reading = reading.option("maxFilesPerTrigger", source.max_files_per_batch)
-    return reading.load(source.path)
+    frame = reading.load(source.path)
+    return frame.select(*named(plan.opens(source))) if source in plan.loaded else frame
 
 
 def _rows(spark: SparkSession, source: RowsSource) -> DataFrame:
@@ -119,7 +124,7 @@ def _copied(source: Source, frame: DataFrame, folder: str | None, topics: Topics
         # A job that is resumed has written them before, and read them, too. Without the sign that
         # they are all there, it was killed while it wrote them, and nobody has read any.
         if _WRITTEN not in place.names():
-            frame.coalesce(1).write.mode("overwrite").parquet(path)
+            frame.write.mode("overwrite").parquet(path)
             if topics is not None:
                 check_unchanged(topics)
             place.create(_WRITTEN).close()

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any
@@ -18,8 +18,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
 from millstream.outcome import Outcome, error_text
+from millstream.plan.nodes import Source
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
+from millstream.spark.file_columns import check_files
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_sink import check_groups
 from millstream.spark.kafka_source import Positions, Topics
@@ -60,7 +62,7 @@ def run_batch(
     started = time.time()
     check_groups(plan.sinks, ledger.run)
     with explained():
-        read = reader(spark, False, None, topics)
+        read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, only=only)
         rows = written(lowered.last, lowered.frame, 0)
@@ -81,11 +83,13 @@ class StreamingJob:
         checkpoint: Checkpoint,
         every: str | None,
         topics: Mapping[str, Topics],
+        empty: Sequence[Source] = (),
     ) -> None:
         self.name = name
         self.outcome = Outcome(name)
         check_groups(plan.sinks, checkpoint.run)
         self._ledger = ledger
+        self._empty = empty
         self._positions = Positions(name, topics.values())
         self._losses = Losses(topics.values(), checkpoint.folder)
         self._known = KnownTopics(topics.values(), checkpoint.folder)
@@ -108,7 +112,7 @@ class StreamingJob:
         with explained():
             folder = checkpoint.folder
             rows = f"{folder}/rows"
-            read = reader(spark, True, rows, topics, plan.loaded, checkpoint.packing)
+            read = reader(spark, plan, True, rows, topics, checkpoint.packing)
             splits = {n: each.splits for n, each in topics.items() if not each.source.bounded}
             self._lowered = lower(
                 plan,
@@ -214,6 +218,7 @@ class StreamingJob:
         started = time.time()
         if self._tells_clock:
             announce(frame.sparkSession, self._checkpoint.run, self._checkpoint.folder, number)
+        self._empty = check_files(self._empty)  # files have come since the job started
         try:
             with self._known.unchanged(number):
                 lost = self._losses.of(number)

@@ -67,15 +67,26 @@ def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -
 
 def sees_files(spark: SparkSession) -> bool:
     """Whether Spark's files are those of this machine, and it passes over none of them."""
-    conf = spark.conf
-    system = conf.get("spark.hadoop.fs.defaultFS", None) or "file:"
     lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
     return (
         is_local(spark)
-        and system.startswith("file:")
-        and "HADOOP_CONF_DIR" not in os.environ
-        and all(conf.get(name) == "false" for name in lenient)
+        and shares_files(spark)
+        and all(spark.conf.get(name) == "false" for name in lenient)
     )
+
+
+def shares_files(spark: SparkSession | None) -> bool:
+    """Whether a plain path is that of a file which this process can open, too, if it is there.
+
+    Without a session, whether that will be so in one that ``local_session`` makes.
+    """
+    if spark is None:
+        with suppress(PySparkRuntimeError):  # there is none
+            spark = SparkSession.active()
+    if spark is not None and is_remote(spark):
+        return False
+    system = spark.conf.get("spark.hadoop.fs.defaultFS", None) if spark is not None else None
+    return str(system or "file:").startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
 
 
 _begun: set[str] = set()

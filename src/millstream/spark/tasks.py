@@ -15,12 +15,13 @@ from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.watermarks import Punctuated, WatermarkPolicy, why_ahead
 from millstream.plan.functions import function_name
+from millstream.plan.layouts import Layout
 from millstream.plan.nodes import Function, KafkaSource, KeyFunction
 from millstream.plan.records import record_text
 from millstream.plan.targets import Target
 from millstream.reference.functions import apply, key_of
 from millstream.spark.decoding import decoded
-from millstream.spark.loading import PATH, loaded
+from millstream.spark.loading import CONTENT, PATH, Decoded, decoded_lines, loaded
 from millstream.spark.sinks import Writer, expect, writer_of
 from millstream.spark.specs import GroupingSpec, InputSpec
 from millstream.spark.tables import (
@@ -147,16 +148,50 @@ class Decode(Task):
 
 @dataclass
 class Load(Task):
-    """Reads the files that rows name."""
+    """Reads the files that rows name, or hold; lines that it cannot decode are rejected.
+
+    Rows that are equal in the column ``split`` are of one split.
+    """
 
     below: int = 0
     schema: pa.Schema | None = None
+    layout: Layout | None = None
+    split: str | None = None
+    rejected: list[Task] = field(default_factory=list)
 
     def take(self, rows: pl.DataFrame, run: Run) -> None:
-        for path in rows[PATH]:
-            for table in loaded(self.step, path, self.below, self.schema):
-                run.count(self.step, "read", table.num_rows)
-                self.give(with_time(from_arrow(table)), run)
+        run.later(self._load(rows, run))
+
+    def _load(self, rows: pl.DataFrame, run: Run) -> Iterator[None]:
+        contents = rows[CONTENT] if CONTENT in rows.columns else [None] * rows.height
+        for path, content in zip(rows[PATH], contents, strict=True):
+            for part in self._parts(path, content):
+                run.count(self.step, "read", part.rows.height + len(part.refused))
+                self._reject(path, part, run)
+                self._split(with_time(part.rows), run)
+                yield
+
+    def _parts(self, path: str, content: bytes | None) -> Iterator[Decoded]:
+        if self.layout is None:
+            tables = loaded(self.step, path, self.below, self.schema)
+            return (Decoded(from_arrow(table), []) for table in tables)
+        return decoded_lines(self.step, path, content, self.layout, self.below, self.schema)
+
+    def _reject(self, path: str, part: Decoded, run: Run) -> None:
+        records = [
+            record_text({"file": path.removeprefix("file:"), "line": line, "value": _shown(text)})
+            for line, text, _ in part.refused
+        ]
+        reasons = [why for _, _, why in part.refused]
+        run.reject(self.step, refused(self.step, reasons, records), self.rejected)
+
+    def _split(self, rows: pl.DataFrame, run: Run) -> None:
+        if self.split is None:
+            self.give(rows, run)
+            return
+        for (value,), part in rows.partition_by(self.split, as_dict=True).items():
+            run.split = "" if value is None else str(pl.Series([value]).cast(pl.String)[0])
+            self.give(part, run)
 
 
 @dataclass
