@@ -226,7 +226,9 @@ def read_socket(
 ) -> Stream:
     """An endless stream of the lines that a server sends, as the column ``value``.
 
-    It is for trying things out: lines that were sent before a failure are not sent again.
+    It is for trying things out: lines that were sent before a failure are not sent again. A batch
+    takes 8 MB at most, and what it does not take is not read: TCP holds the server back. If the
+    server closes the connection, the job fails, after what has come is processed.
 
     >>> read_socket("localhost", 9999)
     <Stream 'socket-1': value STRING>

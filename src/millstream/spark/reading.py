@@ -27,6 +27,7 @@ from millstream.spark.loading import NAMES, named
 from millstream.spark.packing import TASKS, Packing
 from millstream.spark.physical import Physical
 from millstream.spark.row_types import arrow_of, struct_of
+from millstream.spark.socket_source import lines_sent
 from millstream.spark.tables import fitting
 
 _WRITTEN = "_written"
@@ -72,8 +73,7 @@ def reader(
             case KafkaSource():
                 return records(spark, topics[source.name], streaming)
             case SocketSource():
-                lines = spark.readStream.format("socket")
-                return lines.option("host", source.host).option("port", source.port).load()
+                return lines_sent(spark, source)
             case RateSource():
                 ticks = spark.readStream.format("rate")
                 ticks = ticks.option("numPartitions", packing[TASKS]) if packing else ticks
