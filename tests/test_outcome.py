@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import millstream as ms
+from millstream import at_exit
 from millstream.model.errors import RunError
 from millstream.outcome import Outcome, error_text
 from waiting import until
@@ -119,3 +120,19 @@ def test_a_job_that_fails_in_the_background_shows_it_everywhere(spark, tmp_path,
     with pytest.raises(RunError, match="MS201"):
         job.wait()
     assert job.progress().state == "failed"
+
+
+def test_a_name_is_free_when_its_job_has_ended_and_released_its_checkpoint(monkeypatch):
+    class Ending:
+        name, over, released = "totals", True, False
+
+        def join(self) -> None:
+            self.released = True
+
+    job = Ending()
+    monkeypatch.setattr(at_exit, "_jobs", [job])
+    assert not at_exit.is_running("totals")
+    assert job.released
+    job.over = False
+    assert at_exit.is_running("totals")
+    assert not at_exit.is_running("others")

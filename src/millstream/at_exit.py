@@ -43,8 +43,15 @@ def end_with_the_program(job: Stoppable) -> None:
 
 
 def is_running(name: str) -> bool:
-    """Whether this program has a streaming job of that name which has not ended."""
-    return any(job.name == name and not job.over for job in _jobs)
+    """Whether this program has a streaming job of that name which has not ended.
+
+    One that has just ended may still be about to release its checkpoint: that is waited for.
+    """
+    namesakes = [job for job in _jobs if job.name == name]
+    for job in namesakes:
+        if job.over:
+            job.join()
+    return any(not job.over for job in namesakes)
 
 
 def _end() -> None:
