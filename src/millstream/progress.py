@@ -112,7 +112,7 @@ class Progress:
 
     @property
     def lost(self) -> int:
-        """Records that were gone before a source could read them, and it was told to go on."""
+        """Records that were gone before a source could read them, where it may continue."""
         return sum(self.lost_by_step.values())
 
     @property
