@@ -85,3 +85,18 @@ def test_ctrl_c_ends_the_waiting_and_not_the_call():
     assert not ended.is_set()
     released.set()
     assert ended.wait(10)
+
+
+def test_what_a_call_returns_that_nobody_waits_for_is_undone():
+    released, undone = threading.Event(), threading.Event()
+
+    def call():
+        released.wait()
+        return undone
+
+    threading.Timer(0.1, press_ctrl_c).start()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(call, threading.Event.set)
+    assert not undone.is_set()
+    released.set()
+    assert undone.wait(10)

@@ -7,7 +7,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import millstream as ms
+from millstream.html import job_as_html
 from millstream.model.errors import PlanError
+from millstream.progress import Tracker
 
 
 def numbers():
@@ -24,10 +26,23 @@ def test_a_job_tells_how_many_rows_each_sink_got():
     assert job.rows("odd") == [{"n": 1}, {"n": 3}]
 
 
-def test_a_job_draws_its_graph_for_a_notebook():
-    job = numbers().collect("all").run()
-    drawn = ElementTree.fromstring(job._repr_svg_())
-    assert "numbers" in "".join(drawn.itertext())
+def test_a_job_in_a_notebook_shows_its_state_and_counts_above_the_picture_of_its_program():
+    job = numbers().collect("all <&>").run("sizes")
+    page = job._repr_html_()
+    above, picture = page[: page.index("<svg")], page[page.index("<svg") :]
+    shown = " ".join(ElementTree.fromstring(f"<page>{above}</page>").itertext())
+    assert shown.split()[:2] == ["sizes", "finished"]
+    assert "3 to all <&>" in shown
+    assert "numbers" in "".join(ElementTree.fromstring(picture).itertext())
+    assert not hasattr(job, "_repr_svg_")  # a notebook would show only one of them
+
+
+def test_a_failed_job_shows_its_error_in_a_notebook():
+    tracker = Tracker()
+    tracker.fail("MS201 in step 'parse': <lambda> failed")
+    page = job_as_html("totals", tracker.progress(), "<svg/>")
+    shown = " ".join(ElementTree.fromstring(f"<page>{page}</page>").itertext())
+    assert "totals failed MS201 in step 'parse': <lambda> failed" in " ".join(shown.split())
 
 
 def test_rows_of_an_unknown_sink_are_refused_with_the_known_ones():

@@ -307,6 +307,17 @@ def test_what_ought_to_be_zero_stands_out_when_it_is_not():
     assert "\x1b[1;31m" not in drawn(PLAIN, colours=True)
 
 
+def test_restarts_are_shown_once_there_are_some():
+    tracker = Tracker()
+    tracker.state("running")
+    tracker.report(batch())
+    assert "restarts" not in drawn(tracker.progress(NOW))
+    assert "restart" not in str(tracker.progress(NOW))
+    tracker.restart()
+    assert re.search(r"restarts +1 ", drawn(tracker.progress(NOW)))
+    assert str(tracker.progress(NOW)).endswith("0 rejected, 1 restart")
+
+
 def test_a_few_rows_do_not_look_like_none():
     reports = [batch(number, rows=rows) for number, rows in enumerate([0, 1, 500, 1000])]
     assert " ▁▂▅█ " in drawn(progress_of(*reports))
@@ -367,7 +378,8 @@ def test_a_line_is_pairs_for_people_and_a_dict_for_formatters(lines):
         "last_batch_seconds=1.0 watermark=2026-07-24T13:33:07.600000+00:00 "
         "watermark_lag_seconds=12.4 state_rows=123456 state_bytes=45123456 "
         "late=90 late_by_step=aggregate-1:30,aggregate-2:60 "
-        "rejected=60 rejected_by_step=parse:60 lost=0 ahead=0 written=totals:3030,best:90"
+        "rejected=60 rejected_by_step=parse:60 lost=0 ahead=0 restarts=0 "
+        "written=totals:3030,best:90"
     )
     assert record.millstream == {"job": "team-scores", **BUSY.to_dict()}
     json.dumps(record.millstream)

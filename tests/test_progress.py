@@ -182,6 +182,7 @@ def test_progress_can_be_written_as_json():
     assert json.loads(json.dumps(tracker_of(report).progress(2.5).to_dict())) == {
         "state": "running",
         "error": None,
+        "restarts": 0,
         "batches": 1,
         "rows": 10,
         "rows_per_second": 8.0,  # ten rows, and 1.25 s of silence since

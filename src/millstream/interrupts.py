@@ -55,7 +55,7 @@ def on_termination(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 
 @contextmanager
 def interrupts_later() -> Iterator[None]:
-    """Ctrl-C is heard in the end. A Java that is left while it starts would stay for ever."""
+    """Ctrl-C is heard in the end, once it does no harm any more."""
     pressed = threading.Event()
     with on_interrupt(lambda *_: pressed.set()):
         yield
@@ -63,8 +63,13 @@ def interrupts_later() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def interruptible(call: Callable[[], Result]) -> Result:
-    """The result of a call into Java, made in a thread: Ctrl-C ends the waiting, not the call."""
+def interruptible(
+    call: Callable[[], Result], undo: Callable[[Result], object] | None = None
+) -> Result:
+    """The result of a call into Java, made in a thread: Ctrl-C ends the waiting, not the call.
+
+    What a call returns that nobody waits for any more is undone.
+    """
     done: Future[Result] = Future()
 
     def run() -> None:
@@ -73,5 +78,13 @@ def interruptible(call: Callable[[], Result]) -> Result:
         except BaseException as error:
             done.set_exception(error)
 
+    def take_back(late: Future[Result]) -> None:
+        if undo is not None and late.exception() is None:
+            undo(late.result())
+
     threading.Thread(target=run, daemon=True).start()
-    return done.result()
+    try:
+        return done.result()
+    except KeyboardInterrupt:
+        done.add_done_callback(take_back)
+        raise

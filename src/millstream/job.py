@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import signal
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from millstream.at_exit import end_with_the_program, is_running
-from millstream.interrupts import interruptible, interrupts_later, on_interrupt
+from millstream.html import job_as_html
+from millstream.interrupts import on_interrupt
 from millstream.model.errors import PlanError, RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.drawing import draw_plan
-from millstream.plan.functions import user_functions
-from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
+from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
 from millstream.plan.targets import Memory
 from millstream.progress import BatchReport, Progress, Tracker
 from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
+from millstream.reference.result_table import standing
 
 if TYPE_CHECKING:
-    from millstream.spark.ownership import Owner
-    from millstream.spark.physical import Physical
     from millstream.spark.running import StreamingJob
-
-Mode = Literal["streaming", "batch"]
 
 
 class Job:
@@ -61,7 +56,7 @@ class Job:
         """
         if self._stream is not None and self._stream.outcome.unseen:
             self._stream.outcome.check()
-        collected = [s.name for s in self._sinks if isinstance(s, Sink) and _in_memory(s)]
+        collected = [s.name for s in self._sinks if isinstance(s, Sink) and in_memory(s)]
         if sink is None and len(collected) == 1:
             return self._rows(collected[0])
         if sink is None or sink not in collected:
@@ -151,191 +146,8 @@ class Job:
         error = f" ({progress.error.splitlines()[0]})" if progress.error else ""
         return f"<Job {self.name!r}: {progress.state}{error}; {sinks}; {counts}>"
 
-    def _repr_svg_(self) -> str:
-        return draw_plan(*self._sinks)
-
-
-def run(
-    name: str,
-    sinks: tuple[Node, ...],
-    *,
-    checkpoint: str | None,
-    spark: Any,
-    mode: Mode | None,
-    every: str | None,
-    take_over: bool = False,
-) -> Job:
-    """Runs a program: a small one that only collects rows it brings along needs no Spark."""
-    used = list(user_functions(*sinks))
-    if used:
-        from millstream.spark.pickling import check_functions
-
-        check_functions(used)
-    if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
-        try:
-            return run_to_the_end(name, sinks)
-        except RunError as error:
-            if error.code != "MS203":  # what the reference cannot compute, Spark may
-                raise
-    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over)
-
-
-def explain(sinks: tuple[Node, ...]) -> str:
-    """How ``run`` would run a program, as text."""
-    from millstream.spark.explaining import explain_physical
-    from millstream.spark.physical import physical
-
-    return explain_physical(physical(sinks), _needs_no_spark(sinks))
-
-
-def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
-    sources = [node for node in walk(*sinks) if isinstance(node, Source)]
-    return all(isinstance(source, RowsSource) for source in sources) and all(
-        isinstance(sink, Sink) and _in_memory(sink) for sink in sinks
-    )
-
-
-def _in_memory(sink: Sink) -> bool:
-    return isinstance(sink.target, Memory)
-
-
-def _run_on_spark(
-    name: str,
-    sinks: tuple[Node, ...],
-    checkpoint: str | None,
-    spark: Any,
-    mode: Mode | None,
-    every: str | None,
-    take_over: bool,
-) -> Job:
-    for source in walk(*sinks):
-        if isinstance(source, TestSource):
-            raise _no_rows(source)
-    from millstream.spark.physical import physical
-    from millstream.spark.sinks import check_results
-
-    plan = physical(sinks)
-    streaming = _is_streaming(plan.sources, mode, checkpoint)
-    ends = all(source.bounded for source in plan.sources)
-    check_results({s.name: s.target for s in plan.sinks}, anew=ends and checkpoint is None)
-    owner = _owner(name, checkpoint, take_over) if streaming else None
-    try:
-        return _start(name, sinks, plan, checkpoint, owner, spark, streaming, every)
-    except BaseException:
-        if owner is not None:
-            owner.release()
-        raise
-
-
-def _owner(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
-    """This process as the owner of the checkpoint, before anything is started for the job."""
-    if is_running(name):
-        raise RunError(
-            "MS209",
-            f"job {name!r} runs already, in this program",
-            fix="give one of them another name, run('…'), or stop the first before: job.stop()",
-        )
-    if checkpoint is None:
-        return None
-    from millstream.spark.ownership import Owner
-
-    return Owner.take(name, checkpoint, take_over)
-
-
-def _start(
-    name: str,
-    sinks: tuple[Node, ...],
-    plan: Physical,
-    checkpoint: str | None,
-    owner: Owner | None,
-    spark: Any,
-    streaming: bool,
-    every: str | None,
-) -> Job:
-    from millstream.spark.checkpoint import opened
-    from millstream.spark.file_columns import check_files
-    from millstream.spark.kafka_sink import check_topics
-    from millstream.spark.kafka_source import opened_topics
-    from millstream.spark.ledger import Ledger
-    from millstream.spark.packing import keep_packing, packing_of
-    from millstream.spark.physical import physical
-    from millstream.spark.running import StreamingJob, labels_of, run_batch
-    from millstream.spark.session import (
-        checked_session,
-        is_remote,
-        local_session,
-        sees_files,
-        shares_files,
-        start_workers,
-    )
-
-    # First what fails in seconds where it fails.
-    empty = check_files(plan.sources) if shares_files(spark) else []
-    topics = opened_topics(plan.sources)
-    with interrupts_later():
-        made = spark or local_session(name, kafka=bool(topics))
-        session = checked_session(made, streaming, kafka=bool(topics))
-    if plan.loaded and not sees_files(session):
-        plan = physical(sinks, sees_files=False)
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
-    start_workers(session)
-    labels = labels_of(partitions, partitions)
-    check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))
-    tracker = Tracker()
-    if not streaming:
-        ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
-        job = Job(name, sinks, tracker, ledger.rows)
-        try:
-            interruptible(lambda: run_batch(plan, session, ledger, labels, topics))
-        except BaseException:
-            tracker.state("failed")
-            raise
-        tracker.state("finished")
-        return job
-    packed = checkpoint is not None and plan.slices_by_tasks
-    packing = packing_of(session) if packed else None
-    folder = opened(name, checkpoint, plan, labels, packing, owner)
-    with folder.closed_on_failure():
-        if packed and folder.packing is not None:
-            keep_packing(session, folder.packing, ours=spark is None and not is_remote(session))
-        ledger = Ledger(folder.run, plan.sinks, tracker, is_remote(session), folder.fence)
-    job = Job(name, sinks, tracker, ledger.rows)
-    try:
-        with interrupts_later():
-            with folder.closed_on_failure():
-                job._stream = StreamingJob(
-                    name, plan, session, ledger, folder, every, topics, empty
-                )
-            end_with_the_program(job._stream)
-        if all(source.bounded for source in plan.sources):
-            with on_interrupt(signal.default_int_handler), job._awaited(job._stream):
-                pass
-    except KeyboardInterrupt:
-        job.stop()
-        raise
-    return job
-
-
-def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:
-    endless = [source for source in sources if not source.bounded]
-    if mode not in (None, "streaming", "batch"):
-        raise PlanError(
-            "MS113", f"mode={mode!r} is not a choice", fix="write 'streaming' or 'batch'"
-        )
-    if mode == "batch" and endless:
-        raise PlanError(
-            "MS113",
-            f"source {endless[0].name!r} has no end, so mode='batch' would not have one either",
-            fix="read what is there now, read_files(…, bounded=True), or leave mode out",
-        )
-    if mode == "batch" and checkpoint is not None:
-        raise PlanError(
-            "MS113",
-            "mode='batch' keeps nothing to go on with, so a checkpoint would be of no use",
-            fix="leave mode out: with a checkpoint each row is written once, however often the job "
-            "is run; or leave the checkpoint out",
-        )
-    return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)
+    def _repr_html_(self) -> str:
+        return job_as_html(self.name, self.progress(), draw_plan(*self._sinks))
 
 
 def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
@@ -359,7 +171,16 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
     )
     tracker.state("finished")
     made = {sink.name: [own_copy(row.values) for row in step.rows[sink]] for sink in sinks}
+    for sink in sinks:
+        if isinstance(sink, Sink) and isinstance(sink.target, Memory) and sink.target.table:
+            rows_of = made[sink.name]
+            made[sink.name] = [rows_of[n] for n in standing(rows_of, sink.target.table)]
     return Job(name, sinks, tracker, made.__getitem__)
+
+
+def in_memory(sink: Sink) -> bool:
+    """Whether the job keeps the rows of a sink."""
+    return isinstance(sink.target, Memory)
 
 
 def _count(rows: int) -> str:
@@ -369,10 +190,11 @@ def _count(rows: int) -> str:
 def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:
     if isinstance(source, RowsSource):
         return source.rows
-    raise _no_rows(source)
+    raise no_rows(source)
 
 
-def _no_rows(source: Source) -> RunError:
+def no_rows(source: Source) -> RunError:
+    """The error of a source that has no rows of its own."""
     return RunError(
         "MS204",
         f"source {source.name!r} has no rows of its own to run over",

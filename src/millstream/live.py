@@ -200,6 +200,8 @@ def _details(progress: Progress) -> Iterator[tuple[str, Text]]:
     yield "rejected", _alarm(progress.rejected, progress.rejected_by_step, "red")
     if progress.ahead:
         yield "ahead", _alarm(progress.ahead, progress.ahead_by_step, "yellow")
+    if progress.restarts:
+        yield "restarts", _alarm(progress.restarts, {}, "yellow")
     if progress.written:
         yield "written", _written(progress.written)
 
@@ -275,7 +277,7 @@ class LogView:
 
     def __enter__(self) -> LogView:
         if not self._logger.hasHandlers():
-            self._own_handler.enter_context(_lines_on_stderr(self._logger))
+            self._own_handler.enter_context(lines_on_stderr(self._logger))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -308,7 +310,7 @@ class LogView:
 
 def _urgent(progress: Progress) -> tuple[object, ...]:
     """What gets a line as soon as it changes."""
-    return progress.state, progress.late_by_step, progress.rejected_by_step
+    return progress.state, progress.restarts, progress.late_by_step, progress.rejected_by_step
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
@@ -329,7 +331,7 @@ def _quoted(text: str) -> str:
 
 
 @contextmanager
-def _lines_on_stderr(logger: logging.Logger) -> Iterator[None]:
+def lines_on_stderr(logger: logging.Logger) -> Iterator[None]:
     """Where nobody has set up logging, whoever waits for a job still wants to see it.
 
     A level that somebody has set is kept.

@@ -44,6 +44,7 @@ class Pipeline:
         mode: Literal["streaming", "batch"] | None = None,
         every: Duration | None = None,
         take_over: bool = False,
+        restarts: int = 3,
     ) -> Job:
         """Runs the program: to the end of its sources, or for as long as they go on.
 
@@ -62,6 +63,9 @@ class Pipeline:
         the first lives. With ``take_over=True`` it becomes the owner at once, and the first one can
         commit nothing more.
 
+        If a Python worker or an executor of a streaming job dies, the job resumes from its
+        checkpoint, ``restarts`` times in ten minutes at most. An error of the program ends it.
+
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
         >>> job = numbers.key_by(odd="n % 2 = 1").aggregate(n=ms.count()).collect("n").run("odd")
@@ -71,7 +75,7 @@ class Pipeline:
         [(False, 1), (True, 2)]
         """
         # The reference and its SQL take most of an import: only programs that run pay it.
-        from millstream.job import run
+        from millstream.launching import run
 
         folder = None if checkpoint is None else os.path.abspath(checkpoint)
         if isinstance(checkpoint, str) and ":/" in checkpoint:
@@ -85,6 +89,7 @@ class Pipeline:
             mode=mode,
             every=wait,
             take_over=take_over,
+            restarts=_checked_restarts(restarts),
         )
 
     def explain(self, plan: Plan = "logical") -> None:
@@ -108,7 +113,7 @@ class Pipeline:
         if checked_plan(plan) == "logical":
             print(explain_plan(*self.sinks))
             return
-        from millstream.job import explain
+        from millstream.launching import explain
 
         print(explain(self.sinks))
 
@@ -117,6 +122,16 @@ class Pipeline:
 
     def _repr_svg_(self) -> str:
         return draw_plan(*self.sinks)
+
+
+def _checked_restarts(restarts: Any) -> int:
+    if isinstance(restarts, int) and not isinstance(restarts, bool) and restarts >= 0:
+        return restarts
+    raise PlanError(
+        "MS113",
+        f"restarts={restarts!r} is not a number of restarts",
+        fix="write how many there may be in ten minutes, or 0 for none",
+    )
 
 
 def checked_plan(plan: Any) -> str:

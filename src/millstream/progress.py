@@ -99,6 +99,8 @@ class Progress:
     """Rows of each of the last batches, the newest at the end."""
     error: str | None = None
     """What ended a job that has failed."""
+    restarts: int = 0
+    """How often the query was started again, after a process that it needs was lost."""
 
     @property
     def late(self) -> int:
@@ -147,6 +149,7 @@ class Progress:
             "lost_by_step": dict(self.lost_by_step),
             "ahead": self.ahead,
             "ahead_by_step": dict(self.ahead_by_step),
+            "restarts": self.restarts,
             "written": dict(self.written),
         }
 
@@ -159,6 +162,7 @@ class Progress:
         parts += [f"{self.late:,} late", f"{self.rejected:,} rejected"]
         parts += [f"{self.lost:,} lost"] if self.lost else []
         parts += [f"{self.ahead:,} ahead of the clock"] if self.ahead else []
+        parts += [counted(self.restarts, "restart")] if self.restarts else []
         error = f" ({self.error.splitlines()[0]})" if self.error else ""
         return f"{self.state}{error}: {', '.join(parts)}"
 
@@ -180,6 +184,7 @@ class Tracker:
         self._changed = threading.Condition()
         self._state: State = "starting"
         self._error: str | None = None
+        self._restarts = 0
         self._recent: dict[int, BatchReport] = {}
         self._forgotten = -1  # the last batch that is no longer among the recent ones
         self._batches = 0
@@ -203,6 +208,12 @@ class Tracker:
         with self._changed:
             self._error = error
             self.state("failed")
+
+    def restart(self) -> None:
+        """Counts a restart of the query."""
+        with self._changed:
+            self._restarts += 1
+            self._changed.notify_all()
 
     def report(self, report: BatchReport) -> None:
         """Adds a finished batch, or puts it in the place of the same one before."""
@@ -241,6 +252,7 @@ class Tracker:
                 written=dict(self._written),
                 recent_rows=tuple(report.rows for report in recent),
                 error=self._error if self._state == "failed" else None,
+                restarts=self._restarts,
             )
 
     def wait_for_change(self, timeout: float) -> None:

@@ -27,6 +27,7 @@ from millstream.model.windows import Window
 from millstream.pipeline import Pipeline, Plan, checked_plan
 from millstream.plan import building
 from millstream.plan.checks.each_function import checked_each
+from millstream.plan.complete import OutputMode, checked_table
 from millstream.plan.counts import checked_count
 from millstream.plan.details import Line, columns, settings
 from millstream.plan.drawing import draw_plan
@@ -48,6 +49,7 @@ from millstream.plan.targets import (
     FileFormat,
     FileMode,
     Memory,
+    Table,
     Target,
 )
 
@@ -320,14 +322,17 @@ class Stream:
             )
         return Stream(building.named(self.node, checked_name(name)))
 
-    def collect(self, name: str | None = None) -> Pipeline:
+    def collect(self, name: str | None = None, *, mode: OutputMode = "append") -> Pipeline:
         """A pipeline that keeps the rows in memory.
+
+        With ``mode="complete"`` it keeps the whole result table of a grouping: a row for each key
+        and window, which newer results replace. It is whole after a resume, too.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
         <Pipeline: 'numbers'>
         """
-        return self._into(Memory(), name)
+        return self._into(Memory(self._table(mode, name)), name)
 
     def write_files(
         self,
@@ -405,25 +410,37 @@ class Stream:
             )  # fmt: skip
         return self._into(target, name)
 
-    def write_console(self, limit: int = 20, name: str | None = None) -> Pipeline:
+    def write_console(
+        self, limit: int = 20, name: str | None = None, *, mode: OutputMode = "append"
+    ) -> Pipeline:
         """A pipeline that prints the rows, of each batch at most the first ``limit``.
+
+        With ``mode="complete"`` it prints the whole result table whenever it has changed: see
+        ``collect``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").write_console()
         <Pipeline: 'write_console-1'>
         """
         count = checked_count(limit, "limit", example=20)
-        return self._into(Console(count, taking_back(self.node) is not None), name)
+        retracts = taking_back(self.node) is not None
+        return self._into(Console(count, retracts, self._table(mode, name)), name)
 
     def write_each(
         self,
         function: Callable[[list[dict[str, Any]], int, int], Any],
         name: str | None = None,
+        *,
+        mode: OutputMode = "append",
     ) -> Pipeline:
         """A pipeline that hands the rows to a function: some rows, their batch and their slice.
 
         After a failure a batch may be handed over again, in the same slices. A function that
         keeps (batch, slice) with what it writes can then skip what it has already written.
+
+        With ``mode="complete"`` the function gets the whole result table whenever a batch has
+        changed it, as slice 0, and is called in your program instead of Spark's workers: see
+        ``collect``.
 
         >>> import millstream as ms
         >>> def save(rows: list[dict[str, object]], batch: int, slice: int) -> None:
@@ -431,7 +448,7 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").write_each(save)
         <Pipeline: 'write_each-1'>
         """
-        return self._into(Each(checked_each(function)), name)
+        return self._into(Each(checked_each(function), self._table(mode, name)), name)
 
     def explain(self, plan: Plan = "logical") -> None:
         """Prints the logical plan: each step under the one that it feeds.
@@ -479,6 +496,9 @@ class Stream:
 
     def _with(self, **said: Any) -> Stream:
         return replace(self, windowing=replace(self.windowing, **said))
+
+    def _table(self, mode: OutputMode, sink: str | None) -> Table | None:
+        return checked_table(self.node, mode, sink)
 
     def _into(self, target: Target, name: str | None) -> Pipeline:
         if self._settings:

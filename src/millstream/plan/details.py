@@ -29,7 +29,7 @@ from millstream.plan.nodes import (
     unknown_kind,
 )
 from millstream.plan.schema import quoted
-from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Target
+from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Table, Target
 
 Line = tuple[str, str]
 _UNSAID = Windowing()
@@ -180,12 +180,24 @@ def _writing(target: Target) -> list[Line]:
             return _records_written(target)
         case Console():
             rows = _counted(target.limit, "row")
-            return [("writes", f"at most {rows} of a batch to standard output")]
+            of = "a batch" if target.table is None else "the table"
+            return [
+                ("writes", f"at most {rows} of {of} to standard output"),
+                *_table(target.table),
+            ]
         case Each():
-            return [("calls", f"{function_name(target.function)}(rows, batch, slice)")]
+            call = f"{function_name(target.function)}(rows, batch, slice)"
+            return [("calls", call), *_table(target.table)]
         case Memory():
-            return []
+            return _table(target.table)
     raise TypeError(f"an unknown target: {target!r}")
+
+
+def _table(table: Table | None) -> list[Line]:
+    if table is None:
+        return []
+    by = f", a row for each {', '.join(map(quoted, table.by))}" if table.by else ", one row"
+    return [("table", f"the whole result{by}")]
 
 
 def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:

@@ -59,7 +59,7 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
                             given = getattr(aggregate, part)
                             if given is not None:
                                 yield UserFunction(node.name, f"{part} of {aggregate!r}", given)
-            case Sink(target=Each(function=function)):
+            case Sink(target=Each(function=function, table=None)):
                 yield UserFunction(node.name, function_name(function), function)
 
 

@@ -21,10 +21,24 @@ class Target:
     kind: ClassVar[str]
 
 
-class Memory(Target):
-    """The job keeps the rows, to hand them out."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How rows make up a table: a row replaces the one before it with the same values in ``by``.
 
-    kind = "collect"
+    If rows may be taken back, the column ``kind`` says which are.
+    """
+
+    by: tuple[str, ...]
+    kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Target):
+    """The job keeps the rows, to hand them out: all of them, or those of the ``table``."""
+
+    kind: ClassVar[str] = "collect"
+
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +83,7 @@ class Kafka(Target):
 
 @dataclass(frozen=True, slots=True)
 class Console(Target):
-    """Standard output; of a batch with more than ``limit`` rows only the first.
+    """Standard output; of a batch or ``table`` with more than ``limit`` rows only the first.
 
     Where the stream ``retracts``, the column ``kind`` says which rows take back others.
     """
@@ -78,12 +92,17 @@ class Console(Target):
 
     limit: int
     retracts: bool = False
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Each(Target):
-    """A function of the user, called with rows, the number of the batch and that of the slice."""
+    """A function of the user, called with rows, the number of the batch and that of the slice.
+
+    With a ``table`` that is all of its rows, whenever a batch has changed it, as slice 0.
+    """
 
     kind: ClassVar[str] = "write_each"
 
     function: Callable[[Any, int, int], Any]
+    table: Table | None = None

@@ -27,17 +27,24 @@ class ConsoleCommitter:
         slices = [Rows.unpacked(receipt) for receipt in sorted(filter(None, receipts))]
         if slices and self._printed != (run, batch):
             first = pa.concat_tables(each.table for each in slices).slice(0, self._limit)
-            self._print(batch, first, sum(each.count for each in slices))
+            count = sum(each.count for each in slices)
+            _print(self._sink, self._retracts, batch, first, count)
         self._printed = run, batch
 
-    def _print(self, batch: int, rows: pa.Table, count: int) -> None:
-        console = Console(highlight=False, force_jupyter=False)
-        with console.capture() as printed:
-            console.print(Text.assemble((self._sink, "bold"), (f" · batch {batch}", "dim")))
-            console.print(fitting(columns_of(rows, self._retracts), console))
-            more = count - rows.num_rows
-            if more:
-                console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))
-        # Rich fills each line with spaces, which a file or a pipe has no use for.
-        lines = [line.rstrip() for line in printed.get().rstrip().splitlines()]
-        print(*lines, "", sep="\n", flush=True)
+
+def printed(sink: str, limit: int, retracts: bool, batch: int, table: pa.Table) -> None:
+    """Prints the first rows of a whole table, after the batch that has changed it."""
+    _print(sink, retracts, batch, table.slice(0, limit), table.num_rows)
+
+
+def _print(sink: str, retracts: bool, batch: int, rows: pa.Table, count: int) -> None:
+    console = Console(highlight=False, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(Text.assemble((sink, "bold"), (f" · batch {batch}", "dim")))
+        console.print(fitting(columns_of(rows, retracts), console))
+        more = count - rows.num_rows
+        if more:
+            console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))
+    # Rich fills each line with spaces, which a file or a pipe has no use for.
+    lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
+    print(*lines, "", sep="\n", flush=True)

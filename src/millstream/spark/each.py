@@ -30,28 +30,13 @@ class EachWriter:
     def close(self) -> bytes:
         """Calls the function, unless the slice has no rows."""
         if self._tables:
-            self._call(python_rows(pa.concat_tables(self._tables)))
+            rows = python_rows(pa.concat_tables(self._tables))
+            _call(self._sink, self._function, rows, self._slice.batch, self._slice.number)
         return b""
 
     def abort(self) -> None:
         """Forgets the rows; the function has not seen them."""
         self._tables.clear()
-
-    def _call(self, rows: list[dict[str, Any]]) -> None:
-        batch, number = self._slice.batch, self._slice.number
-        count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-        try:
-            self._function(rows, batch, number)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # whatever a user's function raises
-            raise failure(
-                self._sink,
-                function_name(self._function),
-                f"batch {batch}, slice {number} ({count})",
-                error,
-                fix="fix it, then run the job again: it resumes with this batch",
-            ) from cause_of(error)
 
 
 class EachCommitter:
@@ -59,3 +44,32 @@ class EachCommitter:
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
         """Nothing is left to do."""
+
+
+def called(
+    sink: str, function: Callable[[Any, int, int], Any], batch: int, table: pa.Table
+) -> None:
+    """Calls the function with a whole table, after the batch that has changed it."""
+    _call(sink, function, python_rows(table), batch, 0)
+
+
+def _call(
+    sink: str,
+    function: Callable[[Any, int, int], Any],
+    rows: list[dict[str, Any]],
+    batch: int,
+    number: int,
+) -> None:
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    try:
+        function(rows, batch, number)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's function raises
+        raise failure(
+            sink,
+            function_name(function),
+            f"batch {batch}, slice {number} ({count})",
+            error,
+            fix="fix it, then run the job again: it resumes with this batch",
+        ) from cause_of(error)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 
 from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanError, RunError
+from millstream.spark.gateway import jvm_ended, lost_jvm
 from millstream.spark.kafka_failures import client_error, lost_records
 from millstream.spark.loading import wrong_type
 
@@ -34,6 +35,8 @@ def explained() -> Iterator[None]:
     except MillstreamError:
         raise
     except Exception as error:
+        if lost_jvm(error):
+            raise jvm_ended() from None
         found = _TOLD.search(str(error))
         if lost := lost_records(str(error)):
             raise lost from error

@@ -19,6 +19,7 @@ from millstream.spark.hop import Hop, Packed
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
 from millstream.spark.time_warnings import TimeWarnings
+from millstream.spark.whole_table import TableCommitter
 from millstream.spark.wire import ENVELOPE
 
 
@@ -46,11 +47,17 @@ class Commits:
     more where one fails: files that are missing may have been taken away by a successor.
     """
 
-    def __init__(self, run: str, targets: Mapping[str, Target], fence: Fence = NO_FENCE) -> None:
+    def __init__(
+        self,
+        run: str,
+        targets: Mapping[str, Target],
+        fence: Fence = NO_FENCE,
+        checkpoint: str | None = None,
+    ) -> None:
         self._run = run
         self._fence = fence
         self.committers: dict[str, Committer] = {
-            name: committer_of(name, target, fence) for name, target in targets.items()
+            name: committer_of(name, target, fence, checkpoint) for name, target in targets.items()
         }
 
     def commit(self, batch: int, rows: Iterable[Row]) -> None:
@@ -80,6 +87,7 @@ class Ledger:
     tracker: Tracker
     elsewhere: bool = False
     fence: Fence = NO_FENCE
+    checkpoint: str | None = None
     _commits: Commits = field(init=False)
     _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
     _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
@@ -90,7 +98,7 @@ class Ledger:
             check_options(target, name)
         check_folders(targets)
         mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
-        self._commits = Commits(self.run, mine, self.fence)
+        self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
         self._standing = defaultdict(dict)
 
     def settle(
@@ -133,7 +141,7 @@ class Ledger:
     def rows(self, sink: str) -> list[dict[str, Any]]:
         """What a sink that keeps its rows has kept."""
         committer = self._commits.committers[sink]
-        assert isinstance(committer, MemoryCommitter)
+        assert isinstance(committer, MemoryCommitter | TableCommitter)
         return committer.rows()
 
     def _values(self, what: str) -> list[int]:

@@ -24,8 +24,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from millstream.kafka.connection import Connection
+from millstream.model.errors import RunError
 from millstream.plan.nodes import Sink
-from millstream.plan.targets import Target
+from millstream.plan.targets import Console, Each, Memory, Target
 from millstream.spark.fence import Fence
 from millstream.spark.hop import Hop
 from millstream.spark.kafka_losses import Losses
@@ -200,6 +201,19 @@ class RemoteBatch:
             stream.write_table(pa.Table.from_pylist(told, ARROW))
         packed: bytes = sink.getvalue().to_pybytes()
         return packed
+
+
+def check_tables(sinks: Iterable[Sink]) -> None:
+    """MS224: a server commits the batches, and the table would be kept by nobody."""
+    for sink in sinks:
+        if isinstance(sink.target, Memory | Console | Each) and sink.target.table is not None:
+            raise RunError(
+                "MS224",
+                "mode='complete' keeps its table where batches are committed, and over Spark "
+                "Connect that is not in your program",
+                fix="leave mode='complete' out, or run the job in a session of its own",
+                step=sink.name,
+            )
 
 
 def _unopened(topics: Topics) -> Topics:

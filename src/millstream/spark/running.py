@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
-from millstream.outcome import Outcome, error_text
+from millstream.outcome import Outcome, error_text, log
 from millstream.plan.nodes import Source
 from millstream.spark.checkpoint import Checkpoint
 from millstream.spark.failures import explained
@@ -33,6 +33,7 @@ from millstream.spark.physical import Physical
 from millstream.spark.pickling import pickled
 from millstream.spark.reading import reader
 from millstream.spark.remote import Remote
+from millstream.spark.restarts import Restarts, keeps_dying, loss_of
 from millstream.spark.session import is_remote
 from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step, unpacked
@@ -83,12 +84,14 @@ class StreamingJob:
         checkpoint: Checkpoint,
         every: str | None,
         topics: Mapping[str, Topics],
+        restarts: int,
         empty: Sequence[Source] = (),
     ) -> None:
         self.name = name
         self.outcome = Outcome(name)
         check_groups(plan.sinks, checkpoint.run)
         self._ledger = ledger
+        self._restarts = Restarts(restarts)
         self._empty = empty
         self._positions = Positions(name, topics.values())
         self._losses = Losses(topics.values(), checkpoint.folder)
@@ -125,19 +128,24 @@ class StreamingJob:
                 apart=self._remote is not None or not _tasks_know_their_batch(),
                 owner=checkpoint.fence.owner,
             )
-            writer = self._lowered.frame.writeStream.outputMode("append").queryName(name)
-            writer = writer.option("checkpointLocation", f"{folder}/spark")
             self._ends = all(source.bounded for source in plan.sources)
-            if self._ends:
-                writer = writer.trigger(availableNow=True)
-            elif every or clock:
-                # By the clock, Spark begins a batch whether or not there is something new.
-                writer = writer.trigger(processingTime=every or "500 milliseconds")
-            remote, last = self._remote, self._lowered.last
-            batch = remote.batch(last, self._tells_clock) if remote else self._batch
-            self.query: StreamingQuery = writer.foreachBatch(batch).start()
+            # By the clock, Spark begins a batch whether or not there is something new.
+            self._every = every or ("500 milliseconds" if clock else None)
+            self.query = self._started()
         self._thread = threading.Thread(target=self._watch, name=f"millstream-{name}", daemon=True)
         self._thread.start()
+
+    def _started(self) -> StreamingQuery:
+        """The query, from where the checkpoint is."""
+        writer = self._lowered.frame.writeStream.outputMode("append").queryName(self.name)
+        writer = writer.option("checkpointLocation", f"{self._checkpoint.folder}/spark")
+        if self._ends:
+            writer = writer.trigger(availableNow=True)
+        elif self._every:
+            writer = writer.trigger(processingTime=self._every)
+        remote, last = self._remote, self._lowered.last
+        batch = remote.batch(last, self._tells_clock) if remote else self._batch
+        return writer.foreachBatch(batch).start()
 
     @property
     def over(self) -> bool:
@@ -170,12 +178,16 @@ class StreamingJob:
             return
         self._abandoned = True
         self._stopping.set()
+        self._leave_query()
+        self._over = True
+
+    def _leave_query(self) -> None:
+        """Ends the query at once, here and at a server."""
         with suppress(Exception):
             if self._remote is not None:
                 self._remote.abandon()
         with suppress(Exception):
             self.query.stop()
-        self._over = True
 
     def join(self) -> None:
         """Waits for the end."""
@@ -184,14 +196,18 @@ class StreamingJob:
     def process_all(self) -> None:
         """Waits until all that the sources have now is processed, or the job has ended."""
         with self.outcome.awaited():
-            try:
-                with explained():
-                    interruptible(self._all_processed)
-            except Exception:
-                self.join()  # what ended the job has ended the waiting too
-            else:
-                interruptible(self._hear)
-                return
+            while self._thread.is_alive():
+                query = self.query
+                try:
+                    with explained():
+                        interruptible(self._all_processed)
+                except Exception:
+                    # What ended the query has ended the waiting too; it may be started again.
+                    while self._thread.is_alive() and self.query is query:
+                        self._thread.join(_LOOKS)
+                else:
+                    interruptible(self._hear)
+                    return
         self.outcome.check()  # nothing if the job was stopped
 
     def _all_processed(self) -> None:
@@ -253,30 +269,23 @@ class StreamingJob:
 
     def _watch(self) -> None:
         tracker = self._ledger.tracker
-        try:
-            with explained():
-                tracker.state("running")
-                while self._is_active():
-                    self._checkpoint.check_owned()
-                    self._hear()
-                    self._positions.follow(self.query, self._done)
-                    if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
-                        self._end()
-                self._over = True
-                self._hear()
-                self.query.awaitTermination()  # raises what ended it, if that was an error
-                if not self._stopping.is_set():
-                    self._checkpoint.fence.check()  # Spark ends a query whose successor it starts
-            tracker.state("stopped" if self._stopping.is_set() else "finished")
-        except BaseException as error:
-            stopped = self._stopping.is_set() and _STOPPED in str(error)
-            if stopped or self._abandoned:
-                tracker.state("stopped")
-            else:
-                error = self._checkpoint.cause_of(error)
-                self.outcome.fail(error)
-                tracker.fail(error_text(error))
-            self.abandon()
+        tracker.state("running")
+        error = self._what_ended_it()
+        while error is not None and (loss := loss_of(error)) and not self._stopping.is_set():
+            if not self._waits_to_restart(loss):
+                error = keeps_dying(loss, self._restarts.count, self._ledger.sinks)
+                break
+            error = None if self._stopping.is_set() else self._what_ended_it(again=True)
+        self._over = True
+        stopped = self._stopping.is_set() and (error is None or _STOPPED in str(error))
+        if stopped or self._abandoned:
+            tracker.state("stopped")
+        elif error is None:
+            tracker.state("finished")
+        else:
+            error = self._checkpoint.cause_of(error)
+            self.outcome.fail(error)
+            tracker.fail(error_text(error))
         with suppress(Exception):  # the JVM itself may be gone
             self._positions.follow(self.query, self._done)
         with suppress(Exception):
@@ -284,6 +293,45 @@ class StreamingJob:
                 self._remote.close()
         self._positions.close()
         self._checkpoint.close()
+
+    def _what_ended_it(self, again: bool = False) -> BaseException | None:
+        """Follows the query to its end, and returns what ended it, if that was an error."""
+        try:
+            with explained():
+                if again:
+                    self._checkpoint.fence.check()
+                    self.query = self._started()
+                while self._is_active():
+                    self._checkpoint.check_owned()
+                    self._hear()
+                    self._positions.follow(self.query, self._done)
+                    if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
+                        self._end()
+                self._hear()
+                self.query.awaitTermination()  # raises what ended it, if that was an error
+                if not self._stopping.is_set():
+                    self._checkpoint.fence.check()  # Spark ends a query whose successor it starts
+        except BaseException as error:
+            if not self._abandoned:
+                self._leave_query()
+            return error
+        return None
+
+    def _waits_to_restart(self, loss: str) -> bool:
+        """Waits for a while, or until the job is to stop; False if there were too many restarts.
+
+        A server restarts what it has lost itself.
+        """
+        pause = None if self._remote is not None else self._restarts.pause()
+        if pause is None:
+            return False
+        count = f"restart {self._restarts.count} of {self._restarts.limit} in 10 minutes"
+        log.warning(
+            "job %r: %s; it resumes from its checkpoint in %g s (%s)", self.name, loss, pause, count
+        )
+        self._ledger.tracker.restart()
+        self._stopping.wait(pause)
+        return True
 
     def _is_active(self) -> bool:
         """Whether the query runs; a server is not asked each time, for it notes each question."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from shlex import quote
 
+from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from millstream.java import checked_java
 from millstream.kafka.jars import are_cached, jars, pinned
 from millstream.model.errors import RunError
+from millstream.spark.gateway import end_quietly, started_jvm
 from millstream.spark.noise import LOGGING, less_noise
 from millstream.spark.scratch import scratch_folder
 
@@ -141,12 +145,13 @@ def local_session(
     partitions: int | None = None,
     kafka: bool = False,
     short: bool = False,
+    says: Callable[[str], None] = lambda _: None,
 ) -> SparkSession:
     """A session on this machine, bound to loopback, that uses the cores this process may use.
 
     If the program has one already, it is that one. With ``kafka`` it can read topics, and else only
     if what that needs is there already. If all that it runs is ``short``, Java compiles quickly
-    instead of thoroughly.
+    instead of thoroughly. What takes a while is said.
     """
     with suppress(PySparkRuntimeError):  # there is none
         active = SparkSession.active()
@@ -176,7 +181,7 @@ def local_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        **_connector(kafka),
+        **_connector(kafka, says),
         "spark.python.daemon.module": "millstream.spark.daemon",
         # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
         # and each waits until the one before it is acknowledged.
@@ -194,8 +199,14 @@ def local_session(
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
+    if SparkContext._active_spark_context is None:
+        says("starting Java and Spark")
     with less_noise():
-        return builder.getOrCreate()
+        session = started_jvm(builder.getOrCreate)
+    end_quietly(session)
+    if is_local(session):
+        session.sparkContext.pythonExec = _early_python(os.environ["PYSPARK_PYTHON"])
+    return session
 
 
 def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:
@@ -229,10 +240,20 @@ def _beside_the_program() -> str:
     return folder if os.path.isdir(folder) else ""
 
 
-def _connector(needed: bool) -> dict[str, str]:
+@cache
+def _early_python(python: str) -> str:
+    """A command that runs this Python by way of ``early_start``; Spark takes only one word."""
+    command = Path(_sockets(), "python")
+    script = Path(__file__).with_name("early_start.py")
+    command.write_text(f'#!/bin/sh\nexec {quote(python)} -I -S {quote(str(script))} "$@"\n')
+    command.chmod(0o700)
+    return str(command) if os.access(command, os.X_OK) else python  # /tmp may be for data only
+
+
+def _connector(needed: bool, says: Callable[[str], None]) -> dict[str, str]:
     if not needed and not are_cached("connector"):
         return {}
-    return {"spark.jars": ",".join(map(str, jars("connector")))}
+    return {"spark.jars": ",".join(map(str, jars("connector", says)))}
 
 
 def _point_to_java_and_python() -> None:

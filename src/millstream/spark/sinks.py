@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from millstream.model.errors import PlanError, RunError
-from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Target
+from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Table, Target
 from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.slices import Committer, Slice, Writer
 
@@ -74,12 +75,17 @@ def expect(sink: str, target: Target, slice: Slice) -> None:
         kafka_sink.expect(sink, target, slice)
 
 
-def committer_of(sink: str, target: Target, fence: Fence = NO_FENCE) -> Committer:
+def committer_of(
+    sink: str, target: Target, fence: Fence = NO_FENCE, checkpoint: str | None = None
+) -> Committer:
     """What commits the batches of a sink: one for the life of a job, on its driver.
 
-    Whoever calls it checks the ``fence`` before each commit.
+    Whoever calls it checks the ``fence`` before each commit. A table is kept in the ``checkpoint``,
+    if there is one.
     """
     match target:
+        case Memory(table=Table()) | Console(table=Table()) | Each(table=Table()):
+            return _table_committer(sink, target, fence, checkpoint)
         case Memory():
             from millstream.spark.memory import MemoryCommitter
 
@@ -104,8 +110,34 @@ def committer_of(sink: str, target: Target, fence: Fence = NO_FENCE) -> Committe
     raise TypeError(f"an unknown target: {target!r}")
 
 
+def _table_committer(
+    sink: str, target: Memory | Console | Each, fence: Fence, checkpoint: str | None
+) -> Committer:
+    from millstream.spark.table_log import TableLog
+    from millstream.spark.whole_table import Show, TableCommitter
+
+    show: Show | None = None
+    match target:
+        case Console(limit=limit, retracts=retracts):
+            from millstream.spark.console import printed
+
+            show = partial(printed, sink, limit, retracts)
+        case Each(function=function):
+            from millstream.spark.each import called
+
+            show = partial(called, sink, function)
+    assert target.table is not None
+    log = TableLog(fence.job, sink, checkpoint) if checkpoint is not None else None
+    return TableCommitter(sink, target.table, log, show)
+
+
 def opened(target: Target) -> Target:
-    """The target as workers see it: which brokers are meant is known where the job starts."""
+    """The target as workers see it: which brokers are meant is known where the job starts.
+
+    Of a table, workers only hand the changes to the driver.
+    """
+    if isinstance(target, Console | Each) and target.table is not None:
+        return Memory()
     if not isinstance(target, Kafka):
         return target
     from millstream.spark.kafka_sink import connection_of

@@ -1,0 +1,14 @@
+"""The process in which Spark looks at a stateful operator; ``early_start`` has connected it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import IO, Any, cast
+
+from pyspark.sql.streaming.transform_with_state_driver_worker import main
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as connection, connection.makefile("rwb") as file:
+        both = cast(IO[Any], file)
+        main(both, both)

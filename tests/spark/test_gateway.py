@@ -1,0 +1,101 @@
+"""The JVM beside a program: killed while a job runs, or while it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from families import Family
+from waiting import until
+
+KILLED = """
+import sys, time
+from pathlib import Path
+import millstream as ms
+from pyspark import SparkContext
+from families import bound_to_its_test
+
+def started():
+    numbers = ms.read_rate(rows_per_second=20).select("value")
+    job = numbers.write_files(folder / "out", format="json").run("n", checkpoint=folder / "kept")
+    while not job.progress().rows:
+        assert not job.progress().over
+        time.sleep(0.1)
+    return job
+
+bound_to_its_test()
+folder = Path(sys.argv[1])
+job = started()
+SparkContext._gateway.proc.kill()
+try:
+    job.wait()
+except ms.MillstreamError as error:
+    print(error)
+print(started().stop().progress().state)  # in the same process
+"""
+
+STARTING = """
+import millstream as ms
+from families import bound_to_its_test
+
+bound_to_its_test()
+ms.read_rate().collect().run("rate")
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    def script(text: str) -> Family:
+        support = Path(__file__).parents[1] / "support"
+        file = tmp_path / "program.py"
+        file.write_text(f"import sys\nsys.path.append({str(support)!r})\n{text}")
+        return Family(file, tmp_path, log=tmp_path / "log", scratch=tmp_path / "scratch")
+
+    return script
+
+
+def test_a_job_whose_jvm_is_killed_ends_with_a_code_and_resumes_when_it_is_run_again(
+    script, tmp_path
+):
+    with script(KILLED) as program:
+        assert program.ended(within=300) == 0, program.told()
+        told = program.told()
+    assert "MS221: Spark's JVM has ended (signal 9): it was killed" in told
+    assert "Traceback" not in told
+    assert told.splitlines()[-1] == "stopped"
+    files = (tmp_path / "out").glob("part-*")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    numbers = sorted(json.loads(line)["value"] for line in lines)
+    assert numbers == list(range(len(numbers)))
+
+
+def test_ctrl_c_while_spark_starts_ends_the_program_at_once_and_leaves_no_java(script):
+    with script(STARTING) as program:
+        until(lambda: len(program.members()) > 1)  # Java has begun
+        program.process.send_signal(signal.SIGINT)
+        assert program.ended(within=20) == -signal.SIGINT, program.told()
+        until(lambda: program.members() == [])
+        assert program.told().splitlines()[-1] == "KeyboardInterrupt"
+
+
+def test_a_pyspark_of_another_release_is_refused(tmp_path):
+    other = tmp_path / "pyspark"
+    other.mkdir()
+    (other / "__init__.py").touch()
+    (other / "version.py").write_text("__version__: str = '3.5.7'\n")
+    ran = subprocess.run(
+        [sys.executable, "-c", "import millstream.spark"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (
+        "MS222: Millstream runs on Spark 4.2, but PySpark 3.5.7 is installed, in front of 4.2.0"
+        in ran.stderr
+    )
