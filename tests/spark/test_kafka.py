@@ -289,6 +289,34 @@ def test_a_topic_that_is_created_again_fails_the_job_or_is_read_from_its_beginni
     assert job.rows("all") == []
 
 
+def test_a_job_that_is_to_continue_reads_a_topic_that_is_created_again_while_it_runs(
+    spark, broker, new, tmp_path
+):
+    topic = new([score("red", n, n) for n in range(3)])
+    seen, created = tmp_path / "seen", tmp_path / "created"
+
+    def held(row):
+        if row["team"] == "last":
+            seen.touch()
+            while not created.exists():
+                time.sleep(0.05)
+        return row
+
+    rows = ms.read_kafka(topic, SCORES, on_data_loss="continue", servers=broker.servers)
+    job = rows.map(held, schema=SCORES).collect("all").run("continues", spark=spark)
+    job.process_all()
+    topics.put(broker.servers, topic, [score("last", 3, 3)])
+    until(seen.exists, job)
+    topics.create_again(broker.servers, topic)
+    topics.put(broker.servers, topic, [score("blue", n, n) for n in range(6)])
+    created.touch()
+    until(lambda: [row["team"] for row in job.rows("all")].count("blue") == 6, job)
+    job.stop()
+    found = [(row["team"], row["points"]) for row in job.rows("all")]
+    assert found[:3] == [("red", n) for n in range(3)]
+    assert found[-6:] == [("blue", n) for n in range(6)]
+
+
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_a_bounded_read_fails_if_its_topic_is_created_again_meanwhile(
     spark, broker, new, monkeypatch, mode

@@ -82,10 +82,17 @@ class Topics:
                 return {(topic, int(n)): end for topic in ends for n, end in ends[topic].items()}
         return {}
 
-    def _has(self, topic: str, ends: object) -> bool:
+    def fitting(self, names: Iterable[str]) -> list[str]:
+        """Of these names, those of topics that the source reads."""
         like = self.source.pattern
-        known = topic in self.source.topics if like is None else re.fullmatch(like, topic)
-        return bool(known) and isinstance(ends, dict)
+        return [
+            name
+            for name in names
+            if (name in self.source.topics if like is None else re.fullmatch(like, name))
+        ]
+
+    def _has(self, topic: str, ends: object) -> bool:
+        return bool(self.fitting([topic])) and isinstance(ends, dict)
 
 
 def opened_topics(sources: Iterable[Source]) -> dict[str, Topics]:

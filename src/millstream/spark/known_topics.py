@@ -76,8 +76,9 @@ class KnownTopics:
         """
         if not self._topics:
             return {}
+        self._known = None  # a server of Spark Connect may have written to the file since
         lost: dict[str, int] = {}
-        now = [(topics, topic_ids(topics.connection, topics.partitions)) for topics in self._topics]
+        now = self._now()
         changed = self._changed(now)
         for each in changed:
             if each.topics.source.on_data_loss == "fail":
@@ -92,6 +93,19 @@ class KnownTopics:
             )
         self._keep({topic for _, ids in now for topic in ids}, now)
         return lost
+
+    def renew(self, error: BaseException) -> dict[str, int] | None:
+        """After a query has ended with an error: what ``resume`` returns, if it cures the error.
+
+        It does if a topic was created again, and the job is to continue with the new one.
+        """
+        if not isinstance(error, KafkaError) or error.code != "MS350":
+            return None
+        try:
+            self._known = None
+            return self.resume() if self._changed(self._now()) else None
+        except KafkaError:
+            return None
 
     @contextmanager
     def unchanged(self, batch: int) -> Iterator[None]:
@@ -123,6 +137,14 @@ class KnownTopics:
         new = {topic for _, ids in now for topic in ids} - self._ids().keys()
         if new:
             self._keep(new, now)
+
+    def _now(self) -> list[tuple[Topics, dict[str, str]]]:
+        """The ids of the topics of each source, and of those that were added to a pattern."""
+        known = list(self._ids())
+        return [
+            (topics, topic_ids(topics.connection, {*topics.partitions, *topics.fitting(known)}))
+            for topics in self._topics
+        ]
 
     def _names(self, batch: int) -> list[Collection[str]]:
         """The topics of each source in a batch; those that fit a pattern, Spark has noted."""

@@ -271,8 +271,11 @@ class StreamingJob:
         tracker = self._ledger.tracker
         tracker.state("running")
         error = self._what_ended_it()
-        while error is not None and (loss := loss_of(error)) and not self._stopping.is_set():
-            if not self._waits_to_restart(loss):
+        while error is not None and not self._stopping.is_set():
+            loss = loss_of(error)
+            if loss is None and not self._reads_new_topics(error):
+                break
+            if loss is not None and not self._waits_to_restart(loss):
                 error = keeps_dying(loss, self._restarts.count, self._ledger.sinks)
                 break
             error = None if self._stopping.is_set() else self._what_ended_it(again=True)
@@ -316,6 +319,12 @@ class StreamingJob:
                 self._leave_query()
             return error
         return None
+
+    def _reads_new_topics(self, error: BaseException) -> bool:
+        """Whether the job continues with topics that were created again; at a server, not."""
+        lost = None if self._remote is not None else self._known.renew(error)
+        self._lost_before.update(lost or {})
+        return lost is not None
 
     def _waits_to_restart(self, loss: str) -> bool:
         """Waits for a while, or until the job is to stop; False if there were too many restarts.
