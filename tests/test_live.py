@@ -295,6 +295,22 @@ def test_the_panel_says_that_the_input_has_ended():
     assert re.search(r"watermark +at the end ", drawn(progress_of(batch(watermark=END_OF_TIME))))
 
 
+def test_the_panel_names_the_split_that_the_watermark_waits_for_and_rows_ahead_of_the_clock():
+    waiting = "split '3' of 'scores', silent for 2m"
+    shown = drawn(progress_of(batch(watermark=0, waiting=waiting, ahead={"at": 7})))
+    assert re.search(r"waits for +split '3' of 'scores', silent for 2m", shown)
+    assert re.search(r"ahead +7", shown)
+
+
+def test_a_job_that_is_resumed_shows_where_it_was_before_its_first_batch():
+    tracker = Tracker()
+    tracker.state("running")
+    tracker.resume(BatchReport(-1, 0, 0, 0, watermark=int((NOW - 60) * 1e6), state_rows=12))
+    shown = drawn(tracker.progress(NOW))
+    assert re.search(r"watermark +13:32:20 UTC, 1m behind", shown)
+    assert re.search(r"state +12 rows", shown)
+
+
 def test_a_job_without_groupings_shows_no_watermark_no_state_and_nothing_late():
     panel = drawn(PLAIN)
     assert not re.search("watermark|state|late", panel)

@@ -191,6 +191,8 @@ def test_progress_can_be_written_as_json():
         "watermark_lag_seconds": 1.5,
         "state_rows": 0,
         "state_bytes": 0,
+        "splits": [],
+        "waiting": None,
         "late": 3,
         "late_by_step": {"x": 3},
         "rejected": 0,

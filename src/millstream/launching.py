@@ -210,6 +210,7 @@ def _start_streaming(
     from millstream.spark.packing import keep_packing, packing_of
     from millstream.spark.running import StreamingJob
     from millstream.spark.session import is_remote
+    from millstream.spark.standing import Standing
     from millstream.starting import RUNNING
 
     name, plan, session, remote = ready.name, ready.plan, ready.session, is_remote(ready.session)
@@ -221,7 +222,8 @@ def _start_streaming(
         if packed and folder.packing is not None:
             keep_packing(session, folder.packing, ours=ours and not remote)
         kept = None if folder.fleeting else folder.folder
-        ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept)
+        standing = Standing.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
+        ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, standing)
     job = Job(name, ready.sinks, tracker, ledger.rows)
     try:
         with on_interrupt(signal.default_int_handler), folder.closed_on_failure():

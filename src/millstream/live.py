@@ -151,7 +151,7 @@ class LiveView:
         body = Table.grid(padding=(0, 2))
         body.add_column(style="dim", no_wrap=True)
         body.add_column(ratio=1, overflow="fold")
-        for label, value in _details(progress) if progress.batches else ():
+        for label, value in _details(progress) if _has_details(progress) else ():
             body.add_row(label, value)
         self._live.update(self._framed(progress, body), refresh=True)
 
@@ -189,12 +189,18 @@ def _headline(progress: Progress) -> Text:
     return line.append(last, "not bold default")
 
 
+def _has_details(progress: Progress) -> bool:
+    return bool(progress.batches) or progress.watermark is not None
+
+
 def _details(progress: Progress) -> Iterator[tuple[str, Text]]:
     """The lines of the panel: a label, and what there is to say."""
     rate = f"{progress.rows:,} · {rate_in_words(progress.rows_per_second)}  "
     yield "rows", Text.assemble(rate, (_sparkline(progress.recent_rows), "cyan"))
     if progress.watermark is not None:
         yield "watermark", Text(_watermark(progress))
+        if progress.waiting:
+            yield "waits for", Text(progress.waiting, "yellow")
         yield "state", Text(size_in_words(progress))
         yield "late", _alarm(progress.late, progress.late_by_step, "yellow")
     yield "rejected", _alarm(progress.rejected, progress.rejected_by_step, "red")
@@ -322,7 +328,7 @@ def _pairs(values: Mapping[str, Any]) -> str:
 def _text(value: object) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{name}:{count}" for name, count in value.items() if count)
-    return "" if value is None else str(value)
+    return "" if value is None or isinstance(value, list) else str(value)
 
 
 def _quoted(text: str) -> str:

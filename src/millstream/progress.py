@@ -32,6 +32,19 @@ _RATE_BATCHES = 5
 
 
 @dataclass(frozen=True)
+class Split:
+    """A part of a source with a watermark of its own, such as a partition of Kafka."""
+
+    source: str
+    split: str
+    """Its name; empty where the source is one split."""
+    watermark: datetime | None
+    """How far it has come; the least datetime if it has brought no event time yet."""
+    idle: bool
+    """Whether it has been silent for so long that it is not waited for."""
+
+
+@dataclass(frozen=True)
 class BatchReport:
     """One finished micro-batch, as the driver hears of it."""
 
@@ -57,6 +70,10 @@ class BatchReport:
     state_rows: int = 0
     """Live panes, and elements that are kept."""
     state_bytes: int = 0
+    splits: tuple[Split, ...] = ()
+    """Those of all sources that are farthest behind."""
+    waiting: str | None = None
+    """What the watermark waits for, if that has been silent for long."""
 
     @property
     def ended(self) -> float:
@@ -85,6 +102,10 @@ class Progress:
     """Live panes, and elements that are kept."""
     state_bytes: int
     """How large these are, as they are stored."""
+    splits: tuple[Split, ...]
+    """The splits of the sources, the farthest behind first: twenty for each grouping at most."""
+    waiting: str | None
+    """What the watermark waits for, if that has been silent for long."""
     late_by_step: Mapping[str, int]
     """Late rows for each grouping."""
     rejected_by_step: Mapping[str, int]
@@ -141,6 +162,11 @@ class Progress:
             "watermark_lag_seconds": None if lag is None else round(lag.total_seconds(), 3),
             "state_rows": self.state_rows,
             "state_bytes": self.state_bytes,
+            "splits": [
+                {**vars(each), "watermark": each.watermark and each.watermark.isoformat()}
+                for each in self.splits
+            ],
+            "waiting": self.waiting,
             "late": self.late,
             "late_by_step": dict(self.late_by_step),
             "rejected": self.rejected,
@@ -185,6 +211,7 @@ class Tracker:
         self._state: State = "starting"
         self._error: str | None = None
         self._restarts = 0
+        self._before: BatchReport | None = None
         self._recent: dict[int, BatchReport] = {}
         self._forgotten = -1  # the last batch that is no longer among the recent ones
         self._batches = 0
@@ -215,6 +242,12 @@ class Tracker:
             self._restarts += 1
             self._changed.notify_all()
 
+    def resume(self, before: BatchReport) -> None:
+        """Says where a resumed job was before: watermark, state and splits, until a batch does."""
+        with self._changed:
+            self._before = before
+            self._changed.notify_all()
+
     def report(self, report: BatchReport) -> None:
         """Adds a finished batch, or puts it in the place of the same one before."""
         with self._changed:
@@ -234,7 +267,8 @@ class Tracker:
         with self._changed:
             recent = [self._recent[batch] for batch in sorted(self._recent)]
             last = recent[-1] if recent else None
-            watermark = None if last is None else moment(last.watermark)
+            stands = last or self._before
+            watermark = None if stands is None else moment(stands.watermark)
             return Progress(
                 state=self._state,
                 batches=self._batches,
@@ -243,8 +277,10 @@ class Tracker:
                 last_batch_seconds=last.seconds if last else None,
                 watermark=watermark,
                 watermark_lag=_lag(watermark, now),
-                state_rows=last.state_rows if last else 0,
-                state_bytes=last.state_bytes if last else 0,
+                state_rows=stands.state_rows if stands else 0,
+                state_bytes=stands.state_bytes if stands else 0,
+                splits=stands.splits if stands else (),
+                waiting=stands.waiting if stands else None,
                 late_by_step=dict(self._late),
                 rejected_by_step=dict(self._rejected),
                 lost_by_step=dict(self._lost),

@@ -159,6 +159,18 @@ def test_a_grouping_without_origins_stays_at_the_start_of_time():
     assert watermarks.next_move(5) is None
 
 
+def test_what_is_put_back_is_no_farther_than_it_may_be_unless_it_has_ended():
+    watermarks = heard({"a/0": 10, "a/1": 900, "b/": LATEST})
+    watermarks.advance(0)
+    watermarks.hear("a", "0", 800, 0)
+    watermarks.advance(0)
+    watermarks.put_back(50)
+    assert watermarks.watermark == 50
+    watermarks.hear("a", "0", 60, 1)
+    watermarks.hear("a", "1", 70, 1)
+    assert watermarks.advance(1) == 60
+
+
 def test_what_is_kept_is_found_again_and_what_an_origin_of_another_program_told_is_not():
     watermarks = heard({"a/0": 10, "a/é": 50, "b/": LATEST}, idles={"a": 60, "b": None}, now=3)
     watermarks.advance(3)

@@ -6,11 +6,21 @@ import json
 import logging
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
+from typer.testing import CliRunner
 
 import millstream as ms
+from millstream.cli.main import app
+from millstream.model.instants import START_OF_TIME
+from millstream.progress import Split, moment
+from millstream.spark.moments import Moment
+from millstream.spark.repairs import Repair
+from millstream.spark.stage import Shelf, Stage
+from millstream.spark.standing import Standing
+from millstream.spark.time_warnings import TimeWarnings
 from waiting import until
 
 NOW = time.time() // 60 * 60
@@ -103,3 +113,81 @@ def test_a_stream_that_falls_silent_ends_its_last_windows_by_the_clock(spark, tm
     finally:
         job.stop()
     assert job.rows("late") == []
+
+
+def test_a_watermark_that_a_wrong_time_has_moved_can_be_put_back(spark, tmp_path):
+    folder, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+
+    def run(policy) -> tuple[list[int], list[float]]:
+        counts = counted(folder, policy)
+        sums = counts.window(ms.fixed("10s")).aggregate(n=ms.sum("n")).named("sums")
+        program = ms.pipeline(sums.collect("sums"), counts.late.collect("late"))
+        job = program.run("repaired", checkpoint=checkpoint, spark=spark).process_all().stop()
+        return [row["n"] for row in job.rows("sums")], [row["at"] for row in job.rows("late")]
+
+    put(folder, 0, ("a", NOW), ("a", POISON))
+    put(folder, 1, ("a", NOW + 11))
+    assert run(ms.ascending(ahead=None)) == ([1], [NOW + 11])
+    to = datetime.fromtimestamp(NOW + 10, UTC).isoformat()
+    command = ["checkpoint", "repair", str(checkpoint), "repaired", "--watermark", to]
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, done.output) == (
+        0,
+        f"the watermark of 'repaired' is put back to {to} in batch 2\n",
+    )
+    put(folder, 2, ("a", NOW + 12))
+    put(folder, 3, ("a", NOW + 9), ("a", NOW + 31))
+    assert run(ms.ascending()) == ([1], [NOW + 9])
+    put(folder, 4, ("a", NOW + 15))  # what is put back once is not put back again
+    assert run(ms.ascending()) == ([], [NOW + 15])
+
+
+def test_a_repair_is_for_batches_that_begin_after_it(monkeypatch):
+    stage = Stage([], [0], frozenset(), run_id="run", repairs=(Repair(7, 5), Repair(9, 3)))
+    shelf = Shelf({}, None)
+    for batch, repaired in ((6, None), (7, 7), (8, 7), (9, 9), (10, 9)):
+        monkeypatch.setattr("millstream.spark.stage.of_this_task", lambda _, b=batch: Moment(b, 0))
+        list(stage.run(0, [], shelf, 0))
+        assert shelf.clocks.get("repaired") == repaired
+
+
+def test_a_resumed_job_shows_its_watermark_state_and_splits_before_its_first_batch(spark, tmp_path):
+    put(tmp_path / "in", 0, ("a", NOW), ("b", NOW + 5), ("b", NOW + 20))
+    program = counted(tmp_path / "in", ms.ascending(), split="host").collect()
+    checkpoint = tmp_path / "checkpoint"
+    before = program.run("quiet", checkpoint=checkpoint, spark=spark).process_all().stop()
+    after = program.run("quiet", checkpoint=checkpoint, spark=spark).process_all().stop()
+    assert after.progress().batches == 0
+    for progress in (before.progress(), after.progress()):
+        assert progress.watermark == datetime.fromtimestamp(NOW, UTC)
+        assert progress.state_rows == 2
+        assert [(each.source, each.split, each.idle) for each in progress.splits] == [
+            ("rows", "a", False),
+            ("rows", "b", False),
+        ]
+        assert progress.splits[1].watermark == datetime.fromtimestamp(NOW + 20, UTC)
+    (checkpoint / "quiet" / "standing.json").write_text("damaged")
+    assert Standing.kept_in(str(checkpoint / "quiet"), ["windows"]) == Standing()
+
+
+def test_a_split_that_holds_the_watermark_is_named_once_it_is_silent_for_a_minute(caplog):
+    warnings = TimeWarnings()
+
+    def waiting(now, **splits) -> str | None:
+        known = [Split("rows", n, moment(at), False) for n, at in splits.items()]
+        return warnings.of_splits(sorted(known, key=lambda each: each.watermark), now)
+
+    assert waiting(0, a=1, b=START_OF_TIME) is None
+    assert waiting(59, a=2, b=START_OF_TIME) is None
+    assert waiting(60, a=3, b=START_OF_TIME) == (
+        "split 'b' of 'rows', silent for 1m, which has brought no event time yet"
+    )
+    assert waiting(100, a=3, b=START_OF_TIME) is not None
+    assert waiting(101, a=3, b=2) is None
+    assert waiting(200, a=4, b=2) == "split 'b' of 'rows', silent for 1m39s"
+    assert waiting(400, a=2, b=2) is None, "all are silent alike"
+    assert [record.getMessage().partition(".")[0] for record in caplog.records] == [
+        "the watermark waits for split 'b' of 'rows', silent for 1m, "
+        "which has brought no event time yet",
+        "the watermark waits for split 'b' of 'rows', silent for 1m39s",
+    ]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from millstream.cli import consume, groups, help, kafka, produce, topics
+from millstream.cli import checkpoint, consume, groups, help, kafka, produce, topics
 from millstream.cli.printing import discard_output, print_error, print_line
 from millstream.model.errors import MillstreamError
 
@@ -59,6 +59,7 @@ app.add_typer(topics.app, name="topics")
 app.command("produce")(produce.command)
 app.command("consume")(consume.command)
 app.add_typer(groups.app, name="groups")
+app.add_typer(checkpoint.app, name="checkpoint")
 app.command("help")(help.command)
 
 

@@ -32,6 +32,7 @@ from millstream.engine.pieces import (
     rows_of,
 )
 from millstream.engine.tables import Aggregated, Output, State, concatenated
+from millstream.engine.watermarks import limited
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.windowing import Windowing
 
@@ -164,6 +165,13 @@ class Shard:
         if touched or arrivals or self._where_time_is() != before:
             self._store.write("clocks", clocks.to_json())
         return output
+
+    def put_back(self, limit: int) -> None:
+        """Takes its watermarks back to ``limit``; windows that have ended do not come back."""
+        clocks = self.clocks
+        clocks.watermark = limited(clocks.watermark, limit)
+        clocks.output_watermark = limited(clocks.output_watermark, limit)
+        self._store.write("clocks", clocks.to_json())
 
     @property
     def next_due(self) -> int | None:

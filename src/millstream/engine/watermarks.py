@@ -75,6 +75,22 @@ class Watermarks:
         self.watermark = max(self.watermark, told)
         return self.watermark
 
+    def slowest(self, origins: Iterable[str], most: int, now: int) -> list[list[Any]]:
+        """The splits that are farthest behind: origin, split, watermark, and whether it is idle."""
+        known = [
+            [origin, split, channel.watermark, _is_idle(channel, self.origins[origin], now)]
+            for origin in origins
+            for split, channel in self.channels.get(origin, {}).items()
+        ]
+        return sorted(known, key=lambda each: (each[2], each[0], each[1]))[:most]
+
+    def put_back(self, limit: int) -> None:
+        """Takes back whatever is after ``limit``, but for inputs that have ended."""
+        for splits in self.channels.values():
+            for channel in splits.values():
+                channel.watermark = limited(channel.watermark, limit)
+        self.watermark = limited(self.watermark, limit)
+
     def next_move(self, now: int) -> int | None:
         """When the watermark may move next by the clock alone, if all stay silent."""
         going_on = [(c, each) for c, each in self._everyone() if c.watermark < END_OF_TIME]
@@ -114,6 +130,11 @@ class Watermarks:
         }
         began = told.get("began")
         return cls(origins, channels, told.get("watermark", START_OF_TIME), began)
+
+
+def limited(watermark: int, limit: int) -> int:
+    """A watermark that is put back, unless it is at the end of time."""
+    return watermark if watermark == END_OF_TIME else min(watermark, limit)
 
 
 def _is_idle(channel: Channel, silence: Silence, now: int) -> bool:

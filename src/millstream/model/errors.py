@@ -51,6 +51,7 @@ CODES = {
     "MS214": "a column of another type in a file",
     "MS215": "a path where no files are",
     "MS216": "a socket that gives no lines",
+    "MS217": "a checkpoint with nothing to repair",
     "MS221": "a Spark whose JVM has ended",
     "MS222": "a Spark of another version",
     "MS223": "a process of Spark that keeps dying",

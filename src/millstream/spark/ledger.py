@@ -18,6 +18,7 @@ from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.hop import Hop, Packed
 from millstream.spark.memory import MemoryCommitter
 from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
+from millstream.spark.standing import Standing
 from millstream.spark.time_warnings import TimeWarnings
 from millstream.spark.whole_table import TableCommitter
 from millstream.spark.wire import ENVELOPE
@@ -89,7 +90,7 @@ class Ledger:
     fence: Fence = NO_FENCE
     checkpoint: str | None = None
     _commits: Commits = field(init=False)
-    _standing: dict[tuple[str, str], dict[int, int]] = field(init=False)
+    standing: Standing = field(default_factory=Standing)
     _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
 
     def __post_init__(self) -> None:
@@ -99,7 +100,8 @@ class Ledger:
         check_folders(targets)
         mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
         self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
-        self._standing = defaultdict(dict)
+        if self.standing.values:
+            self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._stands()))
 
     def settle(
         self,
@@ -118,9 +120,10 @@ class Ledger:
                 written[row.node] += row.elements
             elif row.kind == "count" and row.split in ("late", "rejected", "read", "ahead"):
                 counts[row.split][row.node] += row.value
-            elif row.kind == "count":
-                self._standing[row.split, row.node][row.shard] = row.value
+            elif row.kind in ("count", "splits"):
+                self.standing.take(row)
         self._warnings.of(rows, started)
+        waiting = self._warnings.of_splits(self.standing.splits(), started)
         self.tracker.report(
             BatchReport(
                 batch=batch,
@@ -132,9 +135,8 @@ class Ledger:
                 rejected=dict(counts["rejected"]),
                 lost=lost or {},
                 ahead=dict(counts["ahead"]),
-                watermark=min(self._values("watermark"), default=None),
-                state_rows=sum(self._values("state_rows")),
-                state_bytes=sum(self._values("state_bytes")),
+                waiting=waiting,
+                **self._stands(),
             )
         )
 
@@ -144,8 +146,11 @@ class Ledger:
         assert isinstance(committer, MemoryCommitter | TableCommitter)
         return committer.rows()
 
-    def _values(self, what: str) -> list[int]:
-        """What each shard of each grouping last said: one that got nothing stands as it stood."""
-        return [
-            v for (said, _), told in self._standing.items() if said == what for v in told.values()
-        ]
+    def _stands(self) -> dict[str, Any]:
+        standing = self.standing
+        return {
+            "watermark": min(standing.of("watermark"), default=None),
+            "state_rows": sum(standing.of("state_rows")),
+            "state_bytes": sum(standing.of("state_bytes")),
+            "splits": standing.splits(),
+        }

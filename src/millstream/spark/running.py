@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.interrupts import interruptible
+from millstream.model.errors import MillstreamError
 from millstream.outcome import Outcome, error_text, log
 from millstream.plan.nodes import Source
 from millstream.spark.checkpoint import Checkpoint
@@ -33,6 +35,7 @@ from millstream.spark.physical import Physical
 from millstream.spark.pickling import pickled
 from millstream.spark.reading import reader
 from millstream.spark.remote import Remote
+from millstream.spark.repairs import Repair, repairs_in
 from millstream.spark.restarts import Restarts, keeps_dying, loss_of
 from millstream.spark.session import is_remote
 from millstream.spark.stage import Shelf, Stage
@@ -111,7 +114,8 @@ class StreamingJob:
         self._abandoned = False
         self._asked = 0.0
         self._clock = clock = plan.needs_clock
-        self._tells_clock = plan.judges_times
+        repairs = repairs_in(checkpoint.folder)
+        self._tells_clock = plan.judges_times or bool(repairs)
         with explained():
             folder = checkpoint.folder
             rows = f"{folder}/rows"
@@ -120,7 +124,7 @@ class StreamingJob:
             self._lowered = lower(
                 plan,
                 read,
-                _in_steps(clock),
+                _in_steps(clock, checkpoint.run, repairs),
                 checkpoint.labels,
                 checkpoint.run,
                 ending=True,
@@ -295,7 +299,14 @@ class StreamingJob:
             if self._remote is not None:
                 self._remote.close()
         self._positions.close()
+        self._keep_standing(at_once=True)
         self._checkpoint.close()
+
+    def _keep_standing(self, at_once: bool = False) -> None:
+        if self._checkpoint.owner is not None:
+            with suppress(OSError, MillstreamError):  # it is there to be shown, and no more
+                self._checkpoint.check_owned()
+                self._ledger.standing.keep(self._checkpoint.folder, at_once)
 
     def _what_ended_it(self, again: bool = False) -> BaseException | None:
         """Follows the query to its end, and returns what ended it, if that was an error."""
@@ -308,6 +319,7 @@ class StreamingJob:
                     self._checkpoint.check_owned()
                     self._hear()
                     self._positions.follow(self.query, self._done)
+                    self._keep_standing()
                     if self._stopping.wait(_LOOKS if self._remote is None else _CALLS):
                         self._end()
                 self._hear()
@@ -376,11 +388,11 @@ def _in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
     return frame.groupBy("shard").applyInArrow(run, ENVELOPE)
 
 
-def _in_steps(clock: bool) -> Any:
+def _in_steps(clock: bool, run: str, repairs: tuple[Repair, ...]) -> Any:
     mode = "processingtime" if clock else "none"
 
     def shuffle(frame: DataFrame, stage: Stage) -> DataFrame:
-        step = Step(stage, clock)
+        step = Step(replace(stage, run_id=run, repairs=repairs), clock)
         return frame.groupBy("shard").transformWithState(step, ENVELOPE, "append", mode)
 
     return shuffle

@@ -36,6 +36,8 @@ class GroupingSpec:
     origins: dict[str, Silence]
     splits: dict[str, list[str]] = field(default_factory=dict)
     """The splits of an origin that are known before anything comes from them."""
+    followed: frozenset[str] = frozenset()
+    """The origins that are sources with a watermark policy."""
 
     @cached_property
     def engine_keys(self) -> list[str]:
@@ -73,6 +75,7 @@ def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]
         keeps_late=plan.keeps_late(node),
         feeds_groupings=plan.feeds_groupings(node),
         origins=plan.origins(node),
+        followed=frozenset(i.mark for i in plan.feeding(node) if i.keeper is not None),
         splits={
             i.mark: splits[i.source.name]
             for i in plan.feeding(node)

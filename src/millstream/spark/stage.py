@@ -16,10 +16,14 @@ from millstream.engine.watermarks import Watermarks
 from millstream.model.instants import END_OF_TIME
 from millstream.plan.steps import in_step
 from millstream.spark.hop import Hop
+from millstream.spark.moments import of_this_task
+from millstream.spark.repairs import Repair
 from millstream.spark.specs import GroupingSpec
 from millstream.spark.wire import Envelope
 
 _MOST_ROWS = 250_000
+MOST_SPLITS = 20
+"""How many splits a job reports for each grouping: those that are farthest behind."""
 
 
 class Shelf:
@@ -70,6 +74,9 @@ class Stage:
     later: frozenset[str]
     then: Hop | None = None
     """What Python does next with what comes out."""
+    run_id: str = ""
+    repairs: tuple[Repair, ...] = ()
+    """Watermarks that are put back, each from some batch of the run on."""
 
     def run(
         self, label: int, envelopes: Iterable[Envelope], shelf: Shelf, now: int, ends: bool = False
@@ -90,6 +97,7 @@ class Stage:
             (e for e in given if e.kind == "mark"), key=lambda e: (e.node, e.split or "")
         )
         now = max([now, *(e.value or 0 for e in given if e.kind == "clock")])
+        self._repair(shelf)
         arrivals: dict[str, list[Envelope]] = {spec.name: [] for spec in self.specs}
         for envelope in given:
             if envelope.kind == "arrival" and envelope.node in mine:
@@ -98,6 +106,18 @@ class Stage:
                 yield envelope
         for spec in self.specs:
             yield from self._group(spec, label, arrivals[spec.name], marks, shelf, now, ends)
+
+    def _repair(self, shelf: Shelf) -> None:
+        """Puts watermarks back that are to be, once for each repair."""
+        for repair in self.repairs:
+            if shelf.clocks.get("repaired", -1) < repair.batch <= of_this_task(self.run_id).batch:
+                for spec in self.specs:
+                    kept = shelf.clocks.get(f"{spec.name}/marks", {})
+                    watermarks = Watermarks.from_json(spec.origins, kept)
+                    watermarks.put_back(repair.watermark)
+                    shelf.clocks[f"{spec.name}/marks"] = watermarks.to_json()
+                    Shard(spec.grouping, Drawer(shelf, spec.name)).put_back(repair.watermark)
+                shelf.clocks["repaired"] = repair.batch
 
     def _group(
         self,
@@ -117,6 +137,9 @@ class Stage:
                 watermarks.hear(mark.node, mark.split or "", mark.value, now)
         watermark = END_OF_TIME if ends else watermarks.advance(now)
         shelf.clocks[f"{spec.name}/marks"] = watermarks.to_json()
+        if label == self.labels[0] and spec.followed:  # every shard knows the same of them
+            slowest = json.dumps(watermarks.slowest(sorted(spec.followed), MOST_SPLITS, now))
+            yield Envelope(label, spec.name, "splits", payload=slowest.encode())
         shard = Shard(spec.grouping, Drawer(shelf, spec.name))
         # Of one origin, several windows may have come.
         arrivals.sort(key=lambda e: (e.split or "", e.start or 0, e.end or 0))

@@ -45,6 +45,7 @@ class Envelope:
     ``clock``: the time, for tests that tell it.
     ``pane``, ``late``: what a grouping put out.
     ``sink``: rows for a sink. ``receipt``: what a sink's writer tells the driver.
+    ``splits``: how far the slowest splits are that a grouping's watermark is made of, as JSON.
     ``count``: ``value`` more of what ``split`` names, for the job's progress.
     """
 
