@@ -38,6 +38,7 @@ SECTIONS = {
 RETURNED = (
     "millstream.job.Job",
     "millstream.progress.Progress",
+    "millstream.progress.Split",
     "millstream.model.triggers.Trigger",
     "millstream.kafka.local.up",
     "millstream.kafka.local.down",

@@ -36,6 +36,7 @@ class Split:
     """A part of a source with a watermark of its own, such as a partition of Kafka."""
 
     source: str
+    """The source that it is a part of."""
     split: str
     """Its name; empty where the source is one split."""
     watermark: datetime | None
