@@ -16,9 +16,6 @@ import millstream as ms
 from millstream.cli.main import app
 from millstream.model.instants import START_OF_TIME
 from millstream.progress import Split, moment
-from millstream.spark.moments import Moment
-from millstream.spark.repairs import Repair
-from millstream.spark.stage import Shelf, Stage
 from millstream.spark.standing import Standing
 from millstream.spark.time_warnings import TimeWarnings
 from waiting import until
@@ -140,15 +137,6 @@ def test_a_watermark_that_a_wrong_time_has_moved_can_be_put_back(spark, tmp_path
     assert run(ms.ascending()) == ([1], [NOW + 9])
     put(folder, 4, ("a", NOW + 15))  # what is put back once is not put back again
     assert run(ms.ascending()) == ([], [NOW + 15])
-
-
-def test_a_repair_is_for_batches_that_begin_after_it(monkeypatch):
-    stage = Stage([], [0], frozenset(), run_id="run", repairs=(Repair(7, 5), Repair(9, 3)))
-    shelf = Shelf({}, None)
-    for batch, repaired in ((6, None), (7, 7), (8, 7), (9, 9), (10, 9)):
-        monkeypatch.setattr("millstream.spark.stage.of_this_task", lambda _, b=batch: Moment(b, 0))
-        list(stage.run(0, [], shelf, 0))
-        assert shelf.clocks.get("repaired") == repaired
 
 
 def test_a_resumed_job_shows_its_watermark_state_and_splits_before_its_first_batch(spark, tmp_path):

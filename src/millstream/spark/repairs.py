@@ -50,7 +50,8 @@ def repair(checkpoint: str, job: str, watermark: int) -> Repair:
         owner = Owner.take(job, checkpoint)
         try:
             made = Repair(max(begun) + 1, watermark)
-            kept = [*repairs_in(folder), made]
+            # One that no batch has made yet gives way to this one.
+            kept = [each for each in repairs_in(folder) if each.batch < made.batch] + [made]
             with place.create(f"{_REPAIRS}.tmp") as stream:
                 stream.write(json.dumps([asdict(each) for each in kept], indent=2).encode())
             place.move(f"{_REPAIRS}.tmp", to=_REPAIRS)
