@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from millstream.model.errors import MillstreamError
+from millstream.tracebacks import ShortTraceback
 
 _MOST_LINES = 30
 
@@ -61,7 +62,8 @@ class Outcome:
         """Raises the error, if there is one."""
         if self.error is not None:
             self._seen = True
-            raise self.error
+            with ShortTraceback():
+                raise self.error
 
 
 def error_text(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
 from millstream.plan.names import check_names, checked_job_name, with_distinct_names
 from millstream.plan.nodes import Node, Sink
+from millstream.tracebacks import ShortTraceback
 
 if TYPE_CHECKING:
     from millstream.job import Job
@@ -81,16 +82,17 @@ class Pipeline:
         if isinstance(checkpoint, str) and ":/" in checkpoint:
             folder = checkpoint
         wait = None if every is None else f"{positive(every, what='every') // 1000} milliseconds"
-        return run(
-            checked_job_name(name),
-            self.sinks,
-            checkpoint=folder,
-            spark=spark,
-            mode=mode,
-            every=wait,
-            take_over=take_over,
-            restarts=_checked_restarts(restarts),
-        )
+        with ShortTraceback():
+            return run(
+                checked_job_name(name),
+                self.sinks,
+                checkpoint=folder,
+                spark=spark,
+                mode=mode,
+                every=wait,
+                take_over=take_over,
+                restarts=_checked_restarts(restarts),
+            )
 
     def explain(self, plan: Plan = "logical") -> None:
         """Prints the logical plan: each step under the one that it feeds.

@@ -80,32 +80,35 @@ class Stream:
         """The columns of the rows."""
         return self.node.schema
 
-    def filter(self, condition: Any) -> Stream:
+    def filter(self, condition: Any, on_error: OnError = "fail") -> Stream:
         """The rows for which the condition, Spark SQL text, is true.
+
+        A row on which it fails, such as one with text where a number is expected, stops the
+        pipeline, unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1")
         <Stream 'filter-1': n INT>
         """
-        return self._then(building.filter(self.node, condition))
+        return self._then(building.filter(self.node, condition, on_error))
 
-    def select(self, *expressions: Any, **named: Any) -> Stream:
-        """New rows, made of columns and expressions.
+    def select(self, *expressions: Any, on_error: OnError = "fail", **named: Any) -> Stream:
+        """New rows, made of columns and expressions; ``on_error`` is as in ``filter``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").select("n", "n * n AS square", half="n / 2")
         <Stream 'select-1': n INT, square INT, half DOUBLE>
         """
-        return self._then(building.select(self.node, expressions, named))
+        return self._then(building.select(self.node, expressions, named, on_error))
 
-    def with_columns(self, **named: Any) -> Stream:
-        """The rows with more columns, or with columns replaced.
+    def with_columns(self, on_error: OnError = "fail", **named: Any) -> Stream:
+        """The rows with more columns, or with columns replaced; ``on_error`` is as in ``filter``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").with_columns(square="n * n")
         <Stream 'with_columns-1': n INT, square INT>
         """
-        return self._then(building.with_columns(self.node, named))
+        return self._then(building.with_columns(self.node, named, on_error))
 
     def drop(self, *columns: str) -> Stream:
         """The rows without these columns.

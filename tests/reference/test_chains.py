@@ -385,21 +385,23 @@ def test_the_reason_of_a_rejected_record_is_one_line():
 
 def test_an_expression_that_fails_names_the_step_and_the_record():
     stream = ms.from_rows([(0,)], schema="n int").select("1 / n AS x").named("inverse")
-    with pytest.raises(
-        RunError, match=r"MS201 in step 'inverse'.*column 'x'.*\{'n': 0\}"
-    ) as caught:
+    with pytest.raises(RunError) as caught:
         stream.collect().run()
-    assert caught.value.fix == (
-        "write an expression that cannot fail (try_cast, nullif), or compute it in "
-        "map(…, on_error='reject')"
-    )
+    assert str(caught.value).splitlines()[:2] == [
+        "MS219 in step 'inverse': column 'x', 1 / n, cannot be computed for the record {'n': 0}: "
+        "Division by zero",
+        '  What to do: use try_divide, which gives null, or write on_error="reject" to send such '
+        "rows to .rejected",
+    ]
 
 
 def test_a_key_that_fails_is_named():
     keyed = ms.from_rows([(0,)], schema="n int").key_by(x="1 / n").aggregate(n=ms.count())
-    with pytest.raises(RunError, match="MS201 in step 'aggregate-1': the key 'x' failed") as caught:
+    with pytest.raises(
+        RunError, match="MS219 in step 'aggregate-1': the key 'x', 1 / n, cannot be computed"
+    ) as caught:
         keyed.collect().run()
-    assert "map(…, on_error='reject')" in caught.value.fix
+    assert "with_columns(…, on_error='reject')" in caught.value.fix
 
 
 def test_a_combine_that_fails_names_the_step_and_the_value():

@@ -8,7 +8,14 @@ from decimal import Decimal
 import pytest
 
 from millstream.model.errors import RunError
+from millstream.plan.schema import Schema
+from millstream.plan.sql_failures import SqlError
 from millstream.reference.expressions import compiled
+
+SCHEMA = Schema.of(
+    "a int, b int, n int, x double, s string, t boolean, at timestamp, xs array<int>, "
+    "window struct<start: int, end: int>, m map<string, int>, `größe` int, big bigint"
+)
 
 ROW = {
     "a": 7,
@@ -22,6 +29,7 @@ ROW = {
     "window": {"start": None, "end": 5},
     "m": {"k": 1},
     "größe": 3,
+    "big": 2**63 - 1,
 }
 
 
@@ -88,20 +96,79 @@ ROW = {
     ],
 )
 def test_an_expression_means_what_spark_says(text, expected):
-    result = compiled(text)(ROW)
+    result = compiled(text, SCHEMA)(ROW)
     assert result == expected
     assert type(result) is type(expected)
 
 
 @pytest.mark.parametrize(
-    "text", ["a / 0", "a % 0", "cast('x' AS INT)", "xs[9]", "a > s", "cast('maybe' AS BOOLEAN)"]
+    ("text", "condition", "why", "part"),
+    [
+        ("1 + a / 0", "DIVIDE_BY_ZERO", "Division by zero", "a / 0"),
+        ("a % 0", "REMAINDER_BY_ZERO", "Remainder by zero", "a % 0"),
+        ("a div 0", "DIVIDE_BY_ZERO", "Division by zero", None),
+        (
+            "cast('x' AS INT)",
+            "CAST_INVALID_INPUT",
+            'The value \'x\' of the type "STRING" cannot be cast to "INT" because it is malformed',
+            "CAST('x' AS INT)",
+        ),
+        ("cast('1_0' AS INT)", "CAST_INVALID_INPUT", None, None),  # which Python takes
+        ("cast('1.5' AS INT)", "CAST_INVALID_INPUT", None, None),
+        ("cast('3000000000' AS INT)", "CAST_INVALID_INPUT", None, None),
+        ("cast('maybe' AS BOOLEAN)", "CAST_INVALID_INPUT", None, None),
+        ("cast('1e' AS DOUBLE)", "CAST_INVALID_INPUT", None, None),
+        ("cast('soon' AS DATE)", "CAST_INVALID_INPUT", None, None),
+        ("cast(big AS INT)", "CAST_OVERFLOW", None, None),
+        ("cast(x * 1e300 AS BIGINT)", "CAST_OVERFLOW", None, None),
+        ("cast(a * 1000 AS DECIMAL(5, 2))", "NUMERIC_VALUE_OUT_OF_RANGE", None, None),
+        ("a + 2147483647", "ARITHMETIC_OVERFLOW", "overflow", "a + 2147483647"),
+        ("big + 1", "ARITHMETIC_OVERFLOW", "overflow", None),
+        ("-(b - 2147483646)", "ARITHMETIC_OVERFLOW", "overflow", None),
+        (
+            "xs[9]",
+            "INVALID_ARRAY_INDEX",
+            "The index 9 is out of bounds. The array has 3 elements",
+            None,
+        ),
+    ],
 )
-def test_what_spark_refuses_at_run_time_is_an_error(text):
-    with pytest.raises((ArithmeticError, ValueError, LookupError, TypeError)):
-        compiled(text)(ROW)
+def test_what_spark_refuses_at_run_time_is_an_error(text, condition, why, part):
+    with pytest.raises(SqlError) as caught:
+        compiled(text, SCHEMA)(ROW)
+    assert caught.value.condition == condition
+    assert why is None or caught.value.why == why
+    assert part is None or caught.value.part == part
 
 
-@pytest.mark.parametrize("text", ["soundex(s)", "rand()", "my_function(a)", "INTERVAL 1 MONTH"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a = 7 OR a / 0 > 1", True),
+        ("a = 8 AND a / 0 > 1", False),
+        ("a IN (7, a div 0)", True),
+        ("n + a / 0", None),
+        ("cast('x' AS INT) / n", None),  # the divisor comes first
+        ("coalesce(a, a div 0)", 7),
+        ("CASE WHEN a = 7 THEN 1 ELSE a div 0 END", 1),
+    ],
+)
+def test_what_decides_nothing_is_not_computed(text, expected):
+    assert compiled(text, SCHEMA)(ROW) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "soundex(s)",
+        "rand()",
+        "my_function(a)",
+        "INTERVAL 1 MONTH",
+        "a > s",
+        "s + 1",
+        "cast(s AS BINARY)",
+    ],
+)
 def test_what_the_reference_does_not_know_is_refused_before_any_row(text):
     with pytest.raises(RunError, match="MS203.*cannot compute"):
-        compiled(text)
+        compiled(text, SCHEMA)

@@ -55,20 +55,23 @@ from millstream.plan.targets import Files, Target
 REJECTED = Schema((Field("step", "STRING"), Field("reason", "STRING"), Field("record", "STRING")))
 
 
-def filter(input: Node, condition: Any) -> Filter:
+def filter(input: Node, condition: Any, on_error: Any = "fail") -> Filter:
     """Keeps the rows for which the condition is true."""
     step = automatic_name("filter", input)
     with in_step(step):
-        return Filter(step, input.schema, input, _condition(condition, input.schema))
+        checked, choice = _condition(condition, input.schema), checked_on_error(on_error)
+        return Filter(step, input.schema, input, checked, choice)
 
 
-def select(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Select:
+def select(
+    input: Node, given: tuple[Any, ...], named: dict[str, Any], on_error: Any = "fail"
+) -> Select:
     """Makes new rows of expressions."""
     step = automatic_name("select", input)
     with in_step(step):
         columns = _columns("select", input, given, named)
         check_kind_is_kept(input, columns)
-    return Select(step, Schema(_fields(columns)), input, columns)
+        return Select(step, Schema(_fields(columns)), input, columns, checked_on_error(on_error))
 
 
 def drop(input: Node, given: tuple[Any, ...]) -> Select:
@@ -84,13 +87,14 @@ def drop(input: Node, given: tuple[Any, ...]) -> Select:
     return select(input, kept, {})
 
 
-def with_columns(input: Node, named: dict[str, Any]) -> WithColumns:
+def with_columns(input: Node, named: dict[str, Any], on_error: Any = "fail") -> WithColumns:
     """Adds or replaces columns."""
     step = automatic_name("with_columns", input)
     with in_step(step):
         columns = _columns("with_columns", input, (), named)
         check_kind_is_kept(input, columns)
-    return WithColumns(step, input.schema.with_fields(_fields(columns)), input, columns)
+        schema = input.schema.with_fields(_fields(columns))
+        return WithColumns(step, schema, input, columns, checked_on_error(on_error))
 
 
 def function(

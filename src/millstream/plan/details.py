@@ -24,6 +24,7 @@ from millstream.plan.nodes import (
     SocketSource,
     Source,
     SplitSource,
+    SqlStep,
     Union,
     WithColumns,
     unknown_kind,
@@ -48,14 +49,14 @@ def details(node: Node) -> list[Line]:
             watermark = "" if node.watermark is None else f", watermark {node.watermark!r}"
             return [("from", f"{quoted(node.column)}{watermark}")]
         case Filter():
-            return [("keeps", node.condition.text)]
+            return [("keeps", f"{node.condition.text}{_failing(node)}")]
         case Select() | WithColumns():
             label = "gives" if isinstance(node, Select) else "adds"
-            return [(label, ", ".join(_named(n, e) for n, e in node.columns))]
+            columns = ", ".join(_named(n, e) for n, e in node.columns)
+            return [(label, f"{columns}{_failing(node)}")]
         case Function():
-            failing = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
             name = function_name(node.function)
-            return [("runs", f"{name}, a row that raises {failing[node.on_error]}")]
+            return [("runs", f"{name}, a row that raises {_FATES[node.on_error]}")]
         case SideOutput(side="late"):
             return [("takes", f"what came too late for {node.input.name!r}")]
         case SideOutput():
@@ -245,6 +246,16 @@ def _keys(keys: Keys) -> str:
         else f"{name} = {function_name(key.function)}(row)"
         for name, key in keys
     )
+
+
+_FATES = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
+
+
+def _failing(node: SqlStep) -> str:
+    """What becomes of rows of which something cannot be computed, if that is not the usual."""
+    if node.on_error == "fail":
+        return ""
+    return f"; a row of which that cannot be computed {_FATES[node.on_error]}"
 
 
 def _named(name: str, expression: Expression) -> str:

@@ -162,6 +162,7 @@ class Filter(OneInput):
     """Keeps the rows for which the condition is true."""
 
     condition: Expression
+    on_error: OnError = "fail"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,6 +170,7 @@ class Select(OneInput):
     """Computes new rows from expressions."""
 
     columns: tuple[tuple[str, Expression], ...]
+    on_error: OnError = "fail"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +178,11 @@ class WithColumns(OneInput):
     """Adds columns to each row, or replaces them."""
 
     columns: tuple[tuple[str, Expression], ...]
+    on_error: OnError = "fail"
+
+
+SqlStep = Filter | Select | WithColumns
+"""A step that computes expressions over each row by itself."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,14 @@ def read_expression(
     return name, spelled, _type(tree), frozenset(reads)
 
 
+def typed_tree(text: str, schema: Schema) -> exp.Expr:
+    """An expression that was read before, in which each part has its type where that is known."""
+    tree = _parsed(text)
+    for column in list(tree.find_all(exp.Column)):
+        _resolve(column, schema)
+    return _typed(tree)
+
+
 class _Spelling(SparkGenerator):
     """Spark SQL as people write it: ``user IS NOT NULL``, not ``NOT user IS NULL``.
 
@@ -160,12 +168,14 @@ def _field(type: exp.DataType | None, part: exp.Expr, column: exp.Column) -> exp
     return kind if isinstance(kind, exp.DataType) else None
 
 
-def _type(tree: exp.Expr) -> str | None:
+def _typed(tree: exp.Expr) -> exp.Expr:
     for literal in tree.find_all(exp.Literal):
         literal.type = exp.DataType.build(_literal_type(literal), dialect="spark")
-    typed = annotate_types(
-        tree, expression_metadata=_TYPING, dialect="spark", overwrite_types=False
-    )
+    return annotate_types(tree, expression_metadata=_TYPING, dialect="spark", overwrite_types=False)
+
+
+def _type(tree: exp.Expr) -> str | None:
+    typed = _typed(tree)
     type = typed.type
     if type is None or _guessed(typed, type):
         return None

@@ -12,39 +12,53 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from millstream.model.errors import RunError
-from millstream.reference.sql_functions import FUNCTIONS, cast, equal, item
+from millstream.plan.schema import Schema
+from millstream.plan.sql import typed_tree
+from millstream.plan.sql_failures import SqlError
+from millstream.reference.casts import cast, knows
+from millstream.reference.sql_functions import BOUNDS, FUNCTIONS, equal, in_range, item
 
 Row = Mapping[str, Any]
 Compute = Callable[[Row], Any]
 
 
-def compiled(text: str) -> Compute:
-    """The function of a row that a Spark SQL expression stands for.
+_T = exp.DType
+_TEXT = (_T.TEXT, _T.VARCHAR, _T.CHAR)
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs)
+_DIVISIONS = (exp.Div, exp.IntDiv, exp.Mod)
 
-    >>> compiled("points * 2 + coalesce(bonus, 1)")({"points": 5, "bonus": None})
+
+def compiled(text: str, schema: Schema) -> Compute:
+    """The function of a row that a Spark SQL expression stands for; it may raise ``SqlError``.
+
+    >>> scores = Schema.of("points int, bonus int")
+    >>> compiled("points * 2 + coalesce(bonus, 1)", scores)({"points": 5, "bonus": None})
     11
     """
-    return _compile(sqlglot.parse_one(text, read="spark"), text)
+    return _compile(typed_tree(text, schema), text)
 
 
 def _compile(node: exp.Expr, text: str) -> Compute:
+    _check_operands(node, text)
     match node:
         case exp.Alias() | exp.Paren():
             return _compile(node.this, text)
         case exp.Column() | exp.Dot():
             return partial(_path, [part.name for part in node.parts])
+        case exp.Literal() if node.is_type(_T.DOUBLE):
+            return _constant(float(node.name))
         case exp.Literal() | exp.Boolean() | exp.Null():
             return _constant(node.to_py())
         case exp.Neg():
-            return _strict(operator.neg, [node.this], text)
+            return _strict(operator.neg, node, [node.this], text)
         case exp.And() | exp.Or():
             return _logic(node, text)
         case exp.Not():
-            return _strict(operator.not_, [node.this], text)
+            return _strict(operator.not_, node, [node.this], text)
         case exp.Is():
             return _is(node, text)
         case exp.In(expressions=options) if options:
@@ -56,11 +70,12 @@ def _compile(node: exp.Expr, text: str) -> Compute:
         case exp.Coalesce():
             return _coalesce([node.this, *node.expressions], text)
         case exp.Cast():  # Spark's CAST and TRY_CAST are both one; only the latter is safe
-            return _strict(
-                partial(cast, node.to.this, bool(node.args.get("safe"))), [node.this], text
-            )
+            if not knows(node.to):
+                raise _unknown(node, text)
+            lenient = bool(node.args.get("safe"))
+            return _strict(partial(cast, node.to, lenient), node, [node.this], text)
         case exp.Bracket():
-            return _strict(item, [node.this, *node.expressions], text)
+            return _strict(item, node, [node.this, *node.expressions], text)
         case exp.Interval():
             return _constant(_interval(node, text))
         case exp.Struct() | exp.Array():
@@ -70,18 +85,46 @@ def _compile(node: exp.Expr, text: str) -> Compute:
         raise _unknown(node, text)
     arguments = [node.args[name] for name in function[1] if node.args.get(name) is not None]
     flat = [a for arg in arguments for a in (arg if isinstance(arg, list) else [arg])]
-    return _strict(function[0], flat, text)
+    return _strict(function[0], node, flat, text)
 
 
-def _strict(function: Callable[..., Any], arguments: list[exp.Expr], text: str) -> Compute:
-    """A function of values: null where any argument is."""
+def _strict(
+    function: Callable[..., Any], node: exp.Expr, arguments: list[exp.Expr], text: str
+) -> Compute:
+    """A function of values: null where any argument is, and then no other is computed.
+
+    Of a division, Spark computes the divisor first.
+    """
     computes = [_compile(argument, text) for argument in arguments]
+    order = [1, 0] if isinstance(node, _DIVISIONS) else range(len(computes))
+    bound = BOUNDS.get(node.type.this) if node.type and isinstance(node, _ARITHMETIC) else None
+    part = node.sql(dialect="spark")
 
     def compute(row: Row) -> Any:
-        values = [c(row) for c in computes]
-        return None if any(v is None for v in values) else function(*values)
+        values: dict[int, Any] = {}
+        for place in order:
+            values[place] = computes[place](row)
+            if values[place] is None:
+                return None
+        try:
+            made = function(*(values[place] for place in range(len(computes))))
+            return made if bound is None else in_range(made, bound)
+        except SqlError as error:
+            raise SqlError(error.condition, error.why, part) from None
+        except (ValueError, ArithmeticError, TypeError, AttributeError, LookupError) as error:
+            raise SqlError("", f"{type(error).__name__}: {error}", part) from error
 
     return compute
+
+
+def _check_operands(node: exp.Expr, text: str) -> None:
+    """Refuses text beside a number or a time: Spark makes one of it first, by rules of its own."""
+    if isinstance(node, _COMPARED + _ARITHMETIC):
+        sides = [child for child in node.iter_expressions() if child.type is not None]
+        texts = [child.is_type(*_TEXT) for child in sides if not isinstance(child, exp.Null)]
+        known = [not child.is_type(_T.UNKNOWN) for child in sides]
+        if any(texts) and (isinstance(node, _ARITHMETIC) or (all(known) and not all(texts))):
+            raise _unknown(node, text)
 
 
 def _constant(value: Any) -> Compute:
@@ -106,11 +149,14 @@ def _logic(node: exp.Expr, text: str) -> Compute:
     left, right = _compile(node.this, text), _compile(node.expression, text)
     decisive = isinstance(node, exp.Or)
 
-    def compute(row: Row) -> bool | None:
-        values = (left(row), right(row))
-        if decisive in values:
+    def compute(row: Row) -> Any:
+        first = left(row)
+        if first is decisive:  # and the other is not computed
             return decisive
-        return None if None in values else not decisive
+        second = right(row)
+        if second is decisive:
+            return decisive
+        return None if first is None or second is None else not decisive
 
     return compute
 
@@ -125,8 +171,16 @@ def _one_of(node: exp.In, text: str) -> Compute:
     options = [_compile(option, text) for option in node.expressions]
 
     def compute(row: Row) -> bool | None:
-        found = [equal(value(row), option(row)) for option in options]
-        return True if True in found else None if None in found else False
+        given = value(row)
+        if given is None:
+            return None
+        answer: bool | None = False
+        for option in options:
+            same = equal(given, option(row))
+            if same:
+                return True
+            answer = None if same is None else answer
+        return answer
 
     return compute
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from millstream.model.aggregates import Aggregate
 from millstream.model.errors import MillstreamError, RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.refinements import retracting
@@ -21,12 +21,14 @@ from millstream.plan import nodes
 from millstream.plan.expressions import Expression
 from millstream.plan.lineage import allowed_ahead, kind_column, taking_back
 from millstream.plan.nodes import Node, walk
-from millstream.plan.records import record_text, shown
+from millstream.plan.records import record_text
+from millstream.plan.schema import Schema
+from millstream.plan.sql_failures import Sql, SqlError, sql_failure, sql_of, sql_reason
 from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled
-from millstream.reference.functions import apply, cause_of, failure, key_of
+from millstream.reference.functions import apply, key_of
 from millstream.reference.grouping import MakeGroups, reference_groups
 from millstream.reference.rows import Row, event_time, late_row, pane_row, why_no_time
 from millstream.reference.watermarks import InputWatermark, Told, origins_of, walk_origins
@@ -142,25 +144,17 @@ class _Grouping:
 
     def __init__(self, node: nodes.Grouping, make: MakeGroups) -> None:
         self.node = node
-        self._keys = [self._key(name, key) for name, key in node.keys]
+        sql = {name: _or_fail(compute) for name, compute in _computes(node).items()}
+        self._keys = [
+            sql[f"key {i}"] if isinstance(key, Expression) else partial(key_of, node.name, key)
+            for i, (_, key) in enumerate(node.keys)
+        ]
         columns = [
-            Column(a, self._input(a, inputs.of, dict), self._input(a, inputs.by, _nothing))
-            for _, a, inputs in node.aggregates
+            Column(a, sql.get(f"of {i}", dict), sql.get(f"by {i}", _nothing))
+            for i, (_, a, _) in enumerate(node.aggregates)
         ]
         self._kind = kind_column(node.input)
         self.groups = make(node.windowing, columns, taking_back(node.input) is not None)
-
-    def _key(self, name: str, key: Expression | nodes.KeyFunction) -> Compute:
-        if isinstance(key, nodes.KeyFunction):
-            return lambda values: key_of(self.node.name, key, values)
-        compute = _compiled(key)
-        return lambda values: _guarded(self.node, f"the key {name!r}", compute, dict(values))
-
-    def _input(
-        self, aggregate: Aggregate, expression: Expression | None, otherwise: Compute
-    ) -> Compute:
-        compute = _compiled(expression) if expression else otherwise
-        return lambda values: _guarded(self.node, str(aggregate), compute, dict(values))
 
     def run(self, step: Step, watermark: int, now: int) -> None:
         node, groups = self.node, self.groups
@@ -193,14 +187,46 @@ def _nothing(values: Mapping[str, Any]) -> None:
     return None
 
 
-def _compiled(expression: Expression) -> Compute:
-    if expression.column is not None:
+class _FailedError(Exception):
+    """An expression of a step failed on a row."""
+
+    def __init__(self, sql: Sql, error: SqlError) -> None:
+        super().__init__(sql, error)
+        self.sql = sql
+        self.error = error
+
+
+def _or_fail(compute: Compute) -> Compute:
+    def computed(values: Mapping[str, Any]) -> Any:
+        try:
+            return compute(values)
+        except _FailedError as failed:
+            raise sql_failure(failed.sql, failed.error, values) from None
+
+    return computed
+
+
+def _computes(node: nodes.OneInput) -> dict[str, Compute]:
+    """The expressions of a step, each by its name."""
+    return {sql.name: _compute(sql, node.input.schema) for sql in sql_of(node)}
+
+
+def _compute(sql: Sql, schema: Schema) -> Compute:
+    if sql.expression.column is not None:
         raise RunError(
             "MS203",
-            f"the reference cannot compute the PySpark Column {expression.text}",
+            f"the reference cannot compute the PySpark Column {sql.expression.text}",
             fix="write it as Spark SQL text",
         )
-    return compiled(expression.text)
+    function = compiled(sql.expression.text, schema)
+
+    def compute(values: Mapping[str, Any]) -> Any:
+        try:
+            return function(values)
+        except SqlError as error:
+            raise _FailedError(sql, error) from None
+
+    return compute
 
 
 def _stateless(node: Node) -> Callable[[Step], list[Row]]:
@@ -209,12 +235,8 @@ def _stateless(node: Node) -> Callable[[Step], list[Row]]:
         case nodes.EventTime():
             return lambda step: _with_event_time(node, step)
         case nodes.Filter():
-            condition = _compiled(node.condition)
-            return lambda step: [
-                r
-                for r in step.rows[node.input]
-                if _guarded(node, "the condition", condition, r.values)
-            ]
+            condition = _computes(node)["condition"]
+            return _of_rows(node, lambda values: values if condition(values) else None)
         case nodes.Select() | nodes.WithColumns():
             return _columns(node)
         case nodes.Function():
@@ -275,31 +297,36 @@ def _time_to_follow(policy: WatermarkPolicy, row: Row) -> int | None:
 
 
 def _columns(node: nodes.Select | nodes.WithColumns) -> Callable[[Step], list[Row]]:
-    computes = [(name, _compiled(expression)) for name, expression in node.columns]
+    computes = _computes(node)
     keeps = isinstance(node, nodes.WithColumns)
 
-    def run(step: Step) -> list[Row]:
+    def run(values: dict[str, Any]) -> dict[str, Any]:
+        made = {name: compute(values) for name, compute in computes.items()}
+        known = {**values, **made} if keeps else made
+        # A new column replaces one that differs from it by case alone.
+        return {name: known[name] for name in node.schema.names}
+
+    return _of_rows(node, run)
+
+
+def _of_rows(
+    node: nodes.SqlStep, run: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> Callable[[Step], list[Row]]:
+    """A step that makes one row of each, or none."""
+
+    def made(step: Step) -> list[Row]:
         rows = []
         for row in step.rows[node.input]:
-            made = {n: _guarded(node, f"column {n!r}", c, row.values) for n, c in computes}
-            known = {**row.values, **made} if keeps else made
-            # A new column replaces one that differs from it by case alone.
-            values = {name: known[name] for name in node.schema.names}
-            rows.append(Row(values, row.time, row.kind))
+            try:
+                values = run(row.values)
+            except _FailedError as failed:
+                if node.on_error == "fail":
+                    raise sql_failure(failed.sql, failed.error, row.values) from None
+                if node.on_error == "reject":
+                    step.reject(node, sql_reason(failed.sql), row.values)
+                continue
+            if values is not None:
+                rows.append(Row(values, row.time, row.kind))
         return rows
 
-    return run
-
-
-def _guarded(node: Node, what: str, compute: Compute, values: dict[str, Any]) -> Any:
-    try:
-        return compute(values)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a user's expression or function raises
-        fix = (
-            "write an expression that cannot fail (try_cast, nullif), or compute it in "
-            "map(…, on_error='reject')"
-        )
-        made = failure(node.name, what, f"the record {shown(values)}", error, fix)
-        raise made from cause_of(error)
+    return made

@@ -6,15 +6,14 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
+from millstream.plan.sql_failures import SqlError
+from millstream.reference.casts import to_text
 from millstream.reference.ordering import ordering
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _compared(a: Any, b: Any) -> tuple[Any, Any]:
@@ -35,23 +34,43 @@ def _comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda a, b: test(*_compared(a, b))
 
 
+def in_range(value: int, bound: int) -> int:
+    """A whole number, if its type can hold it."""
+    if not -bound <= value < bound:
+        raise SqlError("ARITHMETIC_OVERFLOW", "overflow")
+    return value
+
+
+def _alike(run: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Arithmetic in which a decimal beside a float is a float, as in Spark."""
+
+    def computed(a: Any, b: Any) -> Any:
+        if isinstance(a, float) and isinstance(b, Decimal):
+            return run(a, float(b))
+        if isinstance(a, Decimal) and isinstance(b, float):
+            return run(float(a), b)
+        return run(a, b)
+
+    return computed
+
+
 def _divide(a: Any, b: Any) -> Any:
     if b == 0:
-        raise ZeroDivisionError(f"{a!r} / 0")
-    return a / b
+        raise SqlError("DIVIDE_BY_ZERO", "Division by zero")
+    return a / b if isinstance(a, Decimal) or isinstance(b, Decimal) else float(a) / float(b)
 
 
 def _remainder(a: Any, b: Any) -> Any:
     """The sign is the dividend's, as in Spark; Python's ``%`` takes the divisor's."""
     if b == 0:
-        raise ZeroDivisionError(f"{a!r} % 0")
+        raise SqlError("REMAINDER_BY_ZERO", "Remainder by zero")
     rest = abs(a) % abs(b)
     return -rest if a < 0 else rest
 
 
 def _quotient(a: int, b: int) -> int:
     if b == 0:
-        raise ZeroDivisionError(f"{a!r} div 0")
+        raise SqlError("DIVIDE_BY_ZERO", "Division by zero")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -78,80 +97,22 @@ def item(container: Any, index: Any) -> Any:
     if isinstance(container, Mapping):
         return container.get(index)
     if not 0 <= index < len(container):
-        raise IndexError(f"index {index} of a list of {len(container)}")
+        why = f"The index {index} is out of bounds. The array has {len(container)} elements"
+        raise SqlError("INVALID_ARRAY_INDEX", why)
     return container[index]
 
 
-def cast(kind: Any, lenient: bool, value: Any) -> Any:
-    try:
-        return _CASTS[kind](value)
-    except (ValueError, ArithmeticError):
-        if lenient:
-            return None
-        raise
-
-
-def _to_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return str(value)
-
-
-def _to_whole(value: Any) -> int:
-    return int(value.strip()) if isinstance(value, str) else int(value)
-
-
-def _to_bool(value: Any) -> bool:
-    if isinstance(value, str):
-        if value.strip().lower() not in _BOOLEANS:
-            raise ValueError(f"{value!r} is not true or false")
-        return _BOOLEANS[value.strip().lower()]
-    return bool(value)
-
-
-def _to_timestamp(value: Any) -> datetime:
-    match value:
-        case str():
-            moment = datetime.fromisoformat(value.strip())
-        case datetime():
-            moment = value
-        case date():
-            moment = datetime(value.year, value.month, value.day)
-        case _:
-            return _EPOCH + timedelta(seconds=float(value))
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _to_date(value: Any) -> date:
-    return (
-        date.fromisoformat(value.strip()) if isinstance(value, str) else _to_timestamp(value).date()
-    )
-
-
-_BOOLEANS = {
-    **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
-    **dict.fromkeys(("f", "false", "n", "no", "0"), False),
-}
 _T = exp.DType
-_CASTS: dict[Any, Callable[[Any], Any]] = {
-    **dict.fromkeys((_T.TEXT, _T.VARCHAR, _T.CHAR), _to_text),
-    **dict.fromkeys((_T.TINYINT, _T.SMALLINT, _T.INT, _T.BIGINT), _to_whole),
-    **dict.fromkeys((_T.FLOAT, _T.DOUBLE), float),
-    _T.DECIMAL: lambda v: Decimal(str(v)),
-    _T.BOOLEAN: _to_bool,
-    **dict.fromkeys((_T.TIMESTAMP, _T.TIMESTAMPTZ, _T.TIMESTAMPLTZ), _to_timestamp),
-    _T.DATE: _to_date,
-}
+BOUNDS = {_T.TINYINT: 2**7, _T.SMALLINT: 2**15, _T.INT: 2**31, _T.BIGINT: 2**63}
+"""The first whole number that is too large for a type."""
 _BINARY = ("this", "expression")
 FUNCTIONS: dict[type[exp.Expr], tuple[Callable[..., Any], tuple[str, ...]]] = {
-    exp.Add: (operator.add, _BINARY),
-    exp.Sub: (operator.sub, _BINARY),
-    exp.Mul: (operator.mul, _BINARY),
-    exp.Div: (_divide, _BINARY),
+    exp.Add: (_alike(operator.add), _BINARY),
+    exp.Sub: (_alike(operator.sub), _BINARY),
+    exp.Mul: (_alike(operator.mul), _BINARY),
+    exp.Div: (_alike(_divide), _BINARY),
     exp.IntDiv: (_quotient, _BINARY),
-    exp.Mod: (_remainder, _BINARY),
+    exp.Mod: (_alike(_remainder), _BINARY),
     exp.EQ: (equal, _BINARY),
     exp.NEQ: (lambda a, b: not equal(a, b), _BINARY),
     exp.LT: (_comparison(operator.lt), _BINARY),
@@ -173,8 +134,8 @@ FUNCTIONS: dict[type[exp.Expr], tuple[Callable[..., Any], tuple[str, ...]]] = {
     exp.Trim: (str.strip, ("this",)),
     exp.Length: (len, ("this",)),
     exp.Substring: (_substring, ("this", "start", "length")),
-    exp.Concat: (lambda *parts: "".join(map(_to_text, parts)), ("expressions",)),
-    exp.DPipe: (lambda a, b: _to_text(a) + _to_text(b), _BINARY),
+    exp.Concat: (lambda *parts: "".join(map(to_text, parts)), ("expressions",)),
+    exp.DPipe: (lambda a, b: to_text(a) + to_text(b), _BINARY),
     exp.ArraySize: (len, ("this",)),
     exp.ArrayContains: (lambda items, v: any(equal(i, v) for i in items), _BINARY),
 }

@@ -9,6 +9,7 @@ than many a task takes; so what is there before the fork is never looked at agai
 from __future__ import annotations
 
 import gc
+from socket import socket
 
 # Spark's workers import these late, each for itself: pandas alone is most of what they hold.
 import pandas  # type: ignore[import-untyped] # noqa: F401
@@ -17,13 +18,28 @@ import pyspark.sql.streaming.proto.StateMessage_pb2
 import pyspark.sql.streaming.stateful_processor_api_client
 import pyspark.testing.utils
 import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
+from pyspark import daemon
 
 import millstream.spark.hop
 import millstream.spark.stage
 import millstream.spark.step  # noqa: F401
 
+_worker = daemon.worker
+
+
+def worker(sock: socket, authenticated: bool) -> int:
+    """A worker's life, which ends without a word when Spark needs it no more.
+
+    Where a task fails in Java, Spark closes the connection; PySpark would print a traceback.
+    """
+    try:
+        return int(_worker(sock, authenticated))
+    except (BrokenPipeError, ConnectionResetError):
+        return 1
+
+
 if __name__ == "__main__":
     gc.collect()
     gc.freeze()
-    manager()
+    daemon.worker = worker
+    daemon.manager()

@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
+from pyspark.errors import AnalysisException
+
 from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanError, RunError
+from millstream.plan.sql_failures import SqlError, sql_failure, sql_failure_somewhere
 from millstream.spark.gateway import jvm_ended, lost_jvm
 from millstream.spark.kafka_failures import client_error, lost_records
 from millstream.spark.loading import wrong_type
+from millstream.spark.physical import Physical
+from millstream.spark.sql_listing import Listing
+from millstream.tracebacks import full_tracebacks, worker_traceback
 
 _TOLD = re.compile(
     r"millstream\.model\.errors\.\w+: (?P<code>MS\d{3})(?: in step '(?P<step>[^\n]*?)')?: "
@@ -27,31 +33,134 @@ _WRONG_TYPE = re.compile(
 _NOT_THERE = "ModuleNotFoundError: No module named 'millstream'"
 
 
+_MOST_LINES = 8
+_OF_DATA = ("USER_RAISED_EXCEPTION", "INVALID_FORMAT")  # of which the state does not say it
+_CONDITION = r"\[(?P<condition>[A-Z][A-Z0-9_]{3,}(?:\.[A-Z0-9_]+)?)\] "
+_FAILED = re.compile(
+    _CONDITION + r"(?P<why>(?:(?!SQLSTATE: |\[[A-Z0-9_.]{4,}\] ).)*)SQLSTATE: (?P<state>\w{5})"
+    r"(?:\s*\n== SQL \(line (?P<line>\d+), position (?P<position>\d+)\) ==\n"
+    r"[^\n]*\n *(?P<part>\^+))?"
+    r"(?:\s*\n== DataFrame ==\n[^\n]* was called from\n(?P<site>[^\n]*))?",
+    re.DOTALL,
+)
+_ADVICE = re.compile(
+    r"\.? (?:Use |If necessary |Correct the value|To return NULL|Please,? ).*", re.DOTALL
+)
+_ADVICE_OF_SPARK = (
+    "what Spark raised is in error.__context__, and shown with MILLSTREAM_TRACEBACK=full"
+)
+
+
 @contextmanager
-def explained() -> Iterator[None]:
-    """Errors of Spark that carry one of ours become that one."""
+def explained(plan: Physical | None = None) -> Iterator[None]:
+    """Errors of Spark become ours; the expressions of the ``plan`` are those that may have failed.
+
+    What Spark raised is the context of the error, but not shown: it is a hundred lines.
+    """
     try:
         yield
     except MillstreamError:
         raise
     except Exception as error:
-        if lost_jvm(error):
-            raise jvm_ended() from None
-        found = _TOLD.search(str(error))
-        if lost := lost_records(str(error)):
-            raise lost from error
-        if wrong := _WRONG_TYPE.search(str(error)):
-            raise _of_another_type(wrong) from error
-        if no_path := _NO_PATH.search(str(error)):
-            raise _no_files(no_path["path"]) from error
-        if _NOT_THERE in str(error):
-            raise _not_there() from error
-        if found is None or found["code"] not in CODES:
-            if of_kafka := client_error(str(error)):
-                raise of_kafka from error
+        made = _explanation(error, plan)
+        if made is None:
             raise
+        raise made from error if full_tracebacks() else worker_traceback(_own_part(str(error)))
+
+
+@contextmanager
+def accepted(listing: Listing) -> Iterator[None]:
+    """What Spark refuses of a step's SQL when it analyses it, is refused by Millstream."""
+    try:
+        yield
+    except AnalysisException as error:
+        text = str(error)
+        why, _, rest = _ADVICE.sub("", text).partition("SQLSTATE: ")
+        why = re.sub(r"^\[[A-Z0-9_.]+\] ", "", why).strip().rstrip(".")
+        line = re.search(r"; line (\d+) pos", rest)
+        sql = listing.at(int(line[1])) if line else None
+        what = (
+            f"{sql.place}, {sql.expression.text}, is refused by Spark"
+            if sql
+            else "Spark refuses it"
+        )
+        raise PlanError(
+            "MS125",
+            f"{what}: {why}",
+            fix="correct the expression; stream.schema has the types of the columns that it reads",
+        ) from (error if full_tracebacks() else None)
+
+
+def _own_part(text: str) -> str:
+    """The text up to an error of ours in it."""
+    found = _TOLD.search(text)
+    return text[: found.start()] if found else ""
+
+
+def _explanation(error: Exception, plan: Physical | None) -> MillstreamError | None:
+    if lost_jvm(error):
+        return jvm_ended()
+    text = str(error)
+    if lost := lost_records(text):
+        return lost
+    if wrong := _WRONG_TYPE.search(text):
+        return _of_another_type(wrong)
+    if no_path := _NO_PATH.search(text):
+        return _no_files(no_path["path"])
+    if _NOT_THERE in text:
+        return _not_there()
+    found = _TOLD.search(text)
+    if found is not None and found["code"] in CODES:
         kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
-        raise kind(found["code"], found["what"], fix=found["fix"], step=found["step"]) from error
+        return kind(found["code"], found["what"], fix=found["fix"], step=found["step"])
+    if of_kafka := client_error(text):
+        return of_kafka
+    return _of_sql(text, plan) if _is_of_spark(error) else None
+
+
+def _of_sql(text: str, plan: Physical | None) -> RunError | None:
+    """The error of an expression that failed on a row, if it is one."""
+    listing = Listing(instance.node for instance in plan.instances) if plan else Listing(())
+    candidates = [sql for sql in listing.all if not sql.expression.text.isidentifier()]
+    for failed in _FAILED.finditer(text):
+        why = _ADVICE.sub("", failed["why"]).strip().rstrip(".")
+        sql = listing.at(int(failed["line"])) if failed["line"] else None
+        if sql is not None:
+            start = int(failed["position"]) - 1
+            part = sql.expression.text[start : start + len(failed["part"])]
+            one_line = "\n" not in sql.expression.text
+            return sql_failure(sql, SqlError(failed["condition"], why, part if one_line else None))
+        of_data = failed["state"].startswith("22") or failed["condition"].startswith(_OF_DATA)
+        if not of_data or failed["condition"].startswith("MALFORMED_RECORD") or not candidates:
+            continue
+        made = [sql for sql in candidates if sql.expression.column is not None]
+        if failed["site"] or failed["line"]:
+            candidates = made or candidates
+            why += f" (the Column of {failed['site'].strip()})" if failed["site"] else ""
+        error = SqlError(failed["condition"], why)
+        if len(candidates) == 1:
+            return sql_failure(candidates[0], error)
+        return sql_failure_somewhere(candidates, error)
+    return None
+
+
+def spark_failure(error: BaseException) -> BaseException:
+    """An error of Spark that nobody could explain, with a code: the innermost that it tells."""
+    if not _is_of_spark(error):
+        return error
+    text = str(error)
+    told = list(_FAILED.finditer(text))
+    condition = f"{told[-1]['condition']}: " if told else ""
+    lines = (told[-1]["why"] if told else text).strip().splitlines() or ["it says nothing"]
+    what = "\n    ".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
+    made = RunError("MS220", f"Spark failed: {condition}{what}", fix=_ADVICE_OF_SPARK)
+    made.__context__ = error
+    made.__suppress_context__ = not full_tracebacks()
+    return made
+
+
+def _is_of_spark(error: BaseException) -> bool:
+    return type(error).__module__.startswith(("pyspark.", "py4j."))
 
 
 def _of_another_type(wrong: re.Match[str]) -> RunError:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
-from operator import or_
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
@@ -34,13 +34,17 @@ from millstream.plan.nodes import (
     Filter,
     Grouping,
     Node,
+    OneInput,
     Select,
+    SqlStep,
     WithColumns,
     unknown_kind,
 )
 from millstream.plan.schema import hidden
+from millstream.plan.sql_failures import sql_of, sql_reason
 from millstream.reference.rows import UNITS, why_no_time
 from millstream.spark.physical import Instance, column_of
+from millstream.spark.sql_listing import Listing
 
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -86,8 +90,10 @@ class Wide:
         frame: DataFrame,
         ports: dict[Instance, Port],
         carried: list[str],
+        listing: Listing,
         followed: Collection[Instance] = (),
     ) -> None:
+        self.listing = listing
         self.followed = followed
         self.frame = frame
         self.ports = ports
@@ -108,7 +114,8 @@ class Wide:
         elif isinstance(node, Filter):
             self.ports[instance] = self._filtered(port, node, instance)
         elif isinstance(node, Select | WithColumns):
-            made = self._computed(port, dict(node.columns), node.input)
+            port = self._without_failures(port, node, instance)
+            made = self._computed(port, dict(node.columns), node)
             kept = port.columns if isinstance(node, WithColumns) else {}
             self.ports[instance] = replace(port, columns=_in_order(node, {**kept, **made}))
         else:
@@ -143,15 +150,15 @@ class Wide:
         return f"__millstream_{next(self._numbers)}"
 
     def _computed(
-        self, port: Port, columns: Mapping[str, Expression], input: Node
+        self, port: Port, columns: Mapping[str, Expression], node: OneInput
     ) -> dict[str, str]:
         """New columns beside the old ones, computed where the port has rows.
 
         What is a column already stays where it is: Spark plans all of this again in each batch.
         """
-        plain = {name: column_of(e, input) for name, e in columns.items()}
+        plain = {name: column_of(e, node.input) for name, e in columns.items()}
         named = {n: self._new() if c is None else port.columns[c] for n, c in plain.items()}
-        new = {named[n]: _column(e) for n, e in columns.items() if plain[n] is None}
+        new = {named[n]: self.listing.column(node, n) for n in columns if plain[n] is None}
         if new:
             self._added(port, new)
         return named
@@ -177,12 +184,35 @@ class Wide:
     def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
         alone = len(self.ports) == 1 and not self.carried and not self.marks
         branches = instance.input is not None and len(instance.input.consumers) > 1
+        condition = self.listing.column(node, "condition")
+        port = self._without_failures(port, node, instance)
         if alone and not branches and port.here is None and not self.rejected:
-            self._with_own_names(port, lambda frame: frame.filter(_column(node.condition)))
+            self._with_own_names(port, lambda frame: frame.filter(condition))
             return port
         flag = self._new()
-        self._added(port, {flag: _column(node.condition)})
+        self._added(port, {flag: condition})
         self.frame = self.frame.withColumn(flag, F.coalesce(col(flag), F.lit(False)))
+        return replace(port, flag=flag)
+
+    def _without_failures(self, port: Port, node: SqlStep, instance: Instance) -> Port:
+        """Where the step's expressions can be computed; the other rows are rejected, or dropped."""
+        sqls = [sql for sql in sql_of(node) if column_of(sql.expression, node.input) is None]
+        if node.on_error == "fail" or not sqls:
+            return port
+        works = {self._new(): sql for sql in sqls}
+        tried = {name: _works(self.listing.column(node, sql.name)) for name, sql in works.items()}
+        self._added(port, tried)
+        flag, rejected = self._new(), self._new()
+        here = F.lit(True) if port.here is None else port.here
+        fine = reduce(and_, map(col, works))
+        self.frame = self.frame.withColumn(flag, here & fine)
+        if node.on_error == "reject":
+            reasons = (F.when(~col(n), F.lit(sql_reason(sql))) for n, sql in works.items())
+            refusal = F.concat(
+                F.coalesce(*reasons), F.lit("\n"), F.to_json(_whole(port), JSON_OPTIONS)
+            )
+            self.frame = self.frame.withColumn(rejected, F.when(here & ~fine, refusal))
+            self.rejected[instance] = rejected
         return replace(port, flag=flag)
 
     def _timed(self, port: Port, node: EventTime, instance: Instance) -> Port:
@@ -228,7 +258,7 @@ class Wide:
             as_added = F.when(col(port.sign) < 0, F.lit("+")).otherwise(given)
             self.frame = self.frame.withColumn(plus, as_added)
             alike = replace(port, columns={**port.columns, kind: plus})
-        computed = self._computed(alike, prepared_columns(node), node.input)
+        computed = self._computed(alike, prepared_columns(node), node)
         made = {hidden(name): column for name, column in computed.items()}
         return replace(port, columns={**port.columns, **made} if whole else made)
 
@@ -247,19 +277,29 @@ def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
                 F.lit(why_no_time(first)),
             )
     why = why.otherwise(F.lit(why_no_time(LAST)))
-    whole = F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
-    return F.concat(
-        F.lit(f"event time {name!r}: "), why, F.lit("\n"), F.to_json(whole, JSON_OPTIONS)
-    )
+    record = F.to_json(_whole(port), JSON_OPTIONS)
+    return F.concat(F.lit(f"event time {name!r}: "), why, F.lit("\n"), record)
+
+
+def _whole(port: Port) -> Column:
+    return F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
+
+
+def _works(column: Column) -> Column:
+    """Whether Spark can compute a column of a row.
+
+    Spark has no function for that. But ``try_to_binary`` gives null wherever its argument fails,
+    and an array has one element whatever that is. Were it always computed, Spark might compute
+    what occurs twice in it before; that which follows a condition it does not.
+    """
+    size = F.size(F.array(column)).cast("string")
+    tried = F.try_to_binary(size, F.lit("utf-8"))
+    return F.when(F.spark_partition_id() >= 0, tried).isNotNull()
 
 
 def prepared_columns(node: Grouping) -> dict[str, Expression]:
     """What a grouping computes of each row, by the names that it has in the engine."""
-    columns = {f"key {i}": k for i, (_, k) in enumerate(node.keys) if isinstance(k, Expression)}
-    for i, (_, _, inputs) in enumerate(node.aggregates):
-        columns |= {f"of {i}": inputs.of} if inputs.of else {}
-        columns |= {f"by {i}": inputs.by} if inputs.by else {}
-    return columns
+    return {sql.name: sql.expression for sql in sql_of(node)}
 
 
 def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
@@ -270,10 +310,6 @@ def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
 def _where(port: Port, column: Column) -> Column:
     """The column where the port has a row; elsewhere nothing may be computed, which might fail."""
     return column if port.here is None else F.when(port.here, column)
-
-
-def _column(expression: Expression) -> Column:
-    return F.expr(expression.text) if expression.column is None else expression.column
 
 
 def col(name: str) -> Column:

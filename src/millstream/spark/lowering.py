@@ -36,6 +36,7 @@ from millstream.plan.nodes import (
 )
 from millstream.plan.schema import Schema, hidden
 from millstream.plan.steps import in_step
+from millstream.spark.failures import accepted
 from millstream.spark.hop import Hop, Packed, Refused
 from millstream.spark.jvm import Port, Wide, col, prepared_columns
 from millstream.spark.kafka_source import REFUSED, raw_columns
@@ -53,6 +54,7 @@ from millstream.spark.physical import (
 from millstream.spark.row_types import RowTypes, arrow_of, struct_of
 from millstream.spark.sinks import opened
 from millstream.spark.specs import InputSpec, has_input, spec_of
+from millstream.spark.sql_listing import Listing
 from millstream.spark.stage import Stage
 from millstream.spark.tables import SPLIT, TIME
 from millstream.spark.tasks import (
@@ -130,6 +132,7 @@ class _Lowering:
         self.splits = splits
         self.apart = apart
         self.types = RowTypes(plan)
+        self.listing = Listing(instance.node for instance in plan.instances)
         self.envelope = struct_of(ENVELOPE)
 
     def lower(self) -> Lowered:
@@ -146,16 +149,20 @@ class _Lowering:
             apart = last and self.apart
             if not apart and all(instance.phase == 1 for instance in plan.of(stage)):
                 # Only Python's turn: it is taken where the panes are made.
-                _, hop = self._segment(Wide(frame, {}, list(NAMES)), stage, None, last)
+                _, hop = self._segment(
+                    Wide(frame, {}, list(NAMES), self.listing), stage, None, last
+                )
                 frame = self.shuffle(frame, replace(self._stage(stage), then=hop))
                 if last:
                     return Lowered(frame, None)
                 continue
-            wide = Wide(self.shuffle(frame, self._stage(stage)), {}, list(NAMES))
+            wide = Wide(self.shuffle(frame, self._stage(stage)), {}, list(NAMES), self.listing)
             if last:
                 return Lowered(*self._segment(wide, stage, None, last=True))
             frame = self._closed(wide, stage, None)
-        return Lowered(*self._segment(Wide(frame, {}, list(NAMES)), 0, None, last=True))
+        return Lowered(
+            *self._segment(Wide(frame, {}, list(NAMES), self.listing), 0, None, last=True)
+        )
 
     def _closed(self, wide: Wide, stage: int, source: Source | None) -> DataFrame:
         frame, hop = self._segment(wide, stage, source, last=False)
@@ -175,7 +182,7 @@ class _Lowering:
         if may_reject(source) and not decodes(source) and not decodes_lines(source):
             flag = "__millstream_parsed"
             columns += [col(REFUSED), col(REFUSED).isNull().alias(flag)]
-        wide = Wide(frame.select(*columns), {}, [], self.plan.followed)
+        wide = Wide(frame.select(*columns), {}, [], self.listing, self.plan.followed)
         wide.ports[origin] = Port(names, flag)
         wide.rejected = {} if flag is None else {origin: REFUSED}
         self.types[origin] = wide.types(wide.ports[origin])
@@ -207,12 +214,15 @@ class _Lowering:
             if phase % 2 == 0:
                 for instance in group:
                     if instance.input is not None:
-                        with in_step(instance.node.name):
+                        with in_step(instance.node.name), accepted(self.listing):
                             wide.run(instance, self._whole(instance.node))
                             self.types[instance] = wide.types(wide.ports[instance])
                 continue
             needed = {i.input: None for i in group if i.input and i.input.phase == phase - 1}
             wide.keep(list(needed))
+            for input in needed:
+                with in_step(input.node.name):
+                    arrow_of(self.types[input])  # Python takes no others
             hop = self._hop(wide, group, source, last=last and phase == turns)
             if phase == turns:
                 return wide.frame, hop
@@ -249,7 +259,7 @@ class _Lowering:
         schema = StructType(fields)
         hop.schema = arrow_of(schema)
         made = wide.frame.mapInArrow(Packed(hop), schema)
-        return Wide(made, ports, carried, self.plan.followed)
+        return Wide(made, ports, carried, self.listing, self.plan.followed)
 
     # What Python does in a turn.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from pyspark.logger import PySparkLogger
 
 _NOISE = (
     # Of a module that Spark asks for, before any setting could keep Java from saying so.
@@ -19,6 +22,12 @@ _NOISE = (
 
 LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 """An option of Java: where Spark reads what to log."""
+
+
+def quiet_errors() -> None:
+    """Keeps PySpark from logging each error of SQL as JSON, which it raises as well."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextmanager

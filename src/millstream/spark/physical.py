@@ -328,7 +328,9 @@ def may_reject(node: Node) -> bool:
         return node.format != "raw"
     if isinstance(node, FilesSource):
         return decodes_lines(node)
-    return isinstance(node, EventTime) or (isinstance(node, Function) and node.on_error == "reject")
+    if isinstance(node, Function | Filter | Select | WithColumns):
+        return node.on_error == "reject"
+    return isinstance(node, EventTime)
 
 
 def _after(input: Instance, node: Node, role: Role) -> Instance:

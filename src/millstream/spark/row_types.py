@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
+from millstream.model.errors import PlanError
 from millstream.plan.building import REJECTED
 from millstream.plan.ddl import read_type
 from millstream.plan.expressions import Expression
@@ -120,5 +122,16 @@ def struct_of(ddl: str) -> StructType:
 
 def arrow_of(struct: StructType) -> pa.Schema:
     """The same for Arrow."""
-    schema: pa.Schema = to_arrow_schema(struct, timezone="UTC")
-    return schema
+    return pa.schema([_arrow_field(field) for field in struct.fields])
+
+
+def _arrow_field(field: StructField) -> pa.Field:
+    try:
+        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+    except PySparkTypeError:
+        raise PlanError(
+            "MS125",
+            f"column {field.name!r} is {type_text(field.dataType).upper()}, which Python does not "
+            "have",
+            fix=f"convert it before: CAST({field.name} AS STRING), or drop it",
+        ) from None

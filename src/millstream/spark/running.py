@@ -22,7 +22,7 @@ from millstream.model.errors import MillstreamError
 from millstream.outcome import Outcome, error_text, log
 from millstream.plan.nodes import Source
 from millstream.spark.checkpoint import Checkpoint
-from millstream.spark.failures import explained
+from millstream.spark.failures import explained, spark_failure
 from millstream.spark.file_columns import check_files
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_sink import check_groups
@@ -65,7 +65,7 @@ def run_batch(
     """Runs a program over bounded sources, all at once."""
     started = time.time()
     check_groups(plan.sinks, ledger.run)
-    with explained():
+    with explained(plan):
         read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, only=only)
@@ -93,6 +93,7 @@ class StreamingJob:
         self.name = name
         self.outcome = Outcome(name)
         check_groups(plan.sinks, checkpoint.run)
+        self._plan = plan
         self._ledger = ledger
         self._restarts = Restarts(restarts)
         self._empty = empty
@@ -203,7 +204,7 @@ class StreamingJob:
             while self._thread.is_alive():
                 query = self.query
                 try:
-                    with explained():
+                    with explained(self._plan):
                         interruptible(self._all_processed)
                 except Exception:
                     # What ended the query has ended the waiting too; it may be started again.
@@ -290,7 +291,7 @@ class StreamingJob:
         elif error is None:
             tracker.state("finished")
         else:
-            error = self._checkpoint.cause_of(error)
+            error = spark_failure(self._checkpoint.cause_of(error))
             self.outcome.fail(error)
             tracker.fail(error_text(error))
         with suppress(Exception):  # the JVM itself may be gone
@@ -311,7 +312,7 @@ class StreamingJob:
     def _what_ended_it(self, again: bool = False) -> BaseException | None:
         """Follows the query to its end, and returns what ended it, if that was an error."""
         try:
-            with explained():
+            with explained(self._plan):
                 if again:
                     self._checkpoint.fence.check()
                     self.query = self._started()

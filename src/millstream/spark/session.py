@@ -19,7 +19,7 @@ from millstream.java import checked_java
 from millstream.kafka.jars import are_cached, jars, pinned
 from millstream.model.errors import RunError
 from millstream.spark.gateway import end_quietly, started_jvm
-from millstream.spark.noise import LOGGING, less_noise
+from millstream.spark.noise import LOGGING, less_noise, quiet_errors
 from millstream.spark.scratch import scratch_folder
 
 _NEEDED = {
@@ -199,6 +199,7 @@ def local_session(
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
+    quiet_errors()
     if SparkContext._active_spark_context is None:
         says("starting Java and Spark")
     with less_noise():

@@ -80,7 +80,7 @@ def _column(summary: Summary) -> Column:
 
 
 def _compute(aggregate: Aggregate, expression: Any) -> Compute:
-    compute = compiled(scalar(expression, _VALUE).text)
+    compute = compiled(scalar(expression, _VALUE).text, _VALUE)
 
     def guarded(element: Any) -> Any:
         try:
