@@ -58,7 +58,7 @@ def test_a_program_whose_job_has_failed_unseen_ends_with_1_and_says_why():
     assert program.stderr.splitlines() == [
         "job 'totals' failed: MS201 in step 'checked': fragile failed",
         "  What to do: fix it",
-        "  More: docs/errors/MS201.md",
+        "  More: millstream help MS201",
         "millstream: job 'totals' has failed, as the log says: "
         "MS201 in step 'checked': fragile failed",
         "millstream: the exit code is 1; to handle a failure, call job.wait() and catch what it "

@@ -229,7 +229,7 @@ def test_late_adds_no_column_whose_name_the_rows_have_already() -> None:
         "one: the window that they came too late for\n"
         "  What to do: rename yours before 'aggregate-2': "
         ".with_columns(window_2='window').drop('window'), or leave it out: .drop('window')\n"
-        "  More: docs/errors/MS108.md"
+        "  More: millstream help MS108"
     )
     renamed = totals.with_columns(window_2="window").drop("window")
     late = renamed.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late

@@ -121,5 +121,5 @@ def test_errors_survive_pickling_and_know_their_page():
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.code, copy.what, copy.fix, copy.step) == ("MS108", "twice", "rename", "totals")
     assert str(copy) == str(error)
-    assert "docs/errors/MS108.md" in str(error)
+    assert "More: millstream help MS108" in str(error)
     assert "MS108" in CODES

@@ -134,7 +134,7 @@ def test_a_key_function_without_a_type_is_refused_when_the_plan_is_built() -> No
     assert str(caught.value) == (
         "MS116 in step 'aggregate-1': the key function <lambda> says nothing about the type of its "
         "result\n  What to do: say it: key_by(…, type='string'), or annotate the function: "
-        "def key(row) -> str, or give an expression: key_by('team')\n  More: docs/errors/MS116.md"
+        "def key(row) -> str, or give an expression: key_by('team')\n  More: millstream help MS116"
     )
     with pytest.raises(ms.PlanError, match="MS116 .*: the key function vague says only 'dict'"):
         ROWS.key_by(vague)

@@ -92,7 +92,7 @@ def test_two_sinks_of_the_same_name_are_refused() -> None:
         "MS108 in step 'all': two collect steps are both called 'all'\n"
         "  What to do: give one another name: .named('…') for a step, name='…' for a source or "
         "sink\n"
-        "  More: docs/errors/MS108.md"
+        "  More: millstream help MS108"
     )
 
 

@@ -144,7 +144,7 @@ def test_a_row_that_does_not_fit_is_named_with_its_column_its_value_and_what_to_
         "MS202 in step 'rows-1': row 1 has 'three' in column 'points', which does not fit INT\n"
         "  What to do: give an int from -2147483648 to 2147483647, or None, or another type in the "
         "schema\n"
-        "  More: docs/errors/MS202.md"
+        "  More: millstream help MS202"
     )
 
 
@@ -156,5 +156,5 @@ def test_a_decimal_that_would_lose_digits_is_refused_with_what_to_give() -> None
         "DECIMAL(10, 2): it would lose digits, so round it: round(value, 2)\n"
         "  What to do: give a Decimal or an int with at most 8 digits before the point and 2 after "
         "it, or None, or another type in the schema\n"
-        "  More: docs/errors/MS202.md"
+        "  More: millstream help MS202"
     )

@@ -196,7 +196,7 @@ def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
         "  What to do: write_files(…, mode='overwrite') replaces them once the run has succeeded, "
         "mode='append' adds to them; with run(…, checkpoint=…) each row is written once, however "
         "often the job is run\n"
-        "  More: docs/errors/MS212.md"
+        "  More: millstream help MS212"
     )
     check_results({"out": target}, anew=False)
     for mode in ("append", "overwrite"):

@@ -297,7 +297,7 @@ def test_a_disk_that_spark_finds_full_is_an_error_that_says_what_to_do(tmp_path)
         f"MS211: job 'job' cannot write to its checkpoint '{tmp_path}/job': No space left on "
         "device, there or where Spark keeps temporary files\n"
         "  What to do: make room in both, then run the job again: it resumes with this batch\n"
-        "  More: docs/errors/MS211.md"
+        "  More: millstream help MS211"
     )
     assert error.__cause__ is raw
     other = RuntimeError("java.io.FileNotFoundException: /in/a.json (Permission denied)")

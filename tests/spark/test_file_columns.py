@@ -55,7 +55,7 @@ def test_a_column_that_no_file_has_is_an_error_with_a_suggestion(
         f"MS213 in step 'in': no {what} of the {format} files in {tmp_path} has a column 'usr'\n"
         f"  What to do: did you mean 'user'? There are: {known}. "
         "If files may do without it: optional=['usr']\n"
-        "  More: docs/errors/MS213.md"
+        "  More: millstream help MS213"
     )
     assert checked(tmp_path, format, "user string, points int")
     assert checked(tmp_path, format, DDL, optional=["usr"])
@@ -105,7 +105,7 @@ def test_a_column_of_another_type_is_an_error_before_the_job_starts(tmp_path: Pa
         "and the schema says INT\n"
         "  What to do: give 'user' in the schema the type that it has in the file, and convert it "
         "in with_columns(…); or take away a file that is not of this data\n"
-        "  More: docs/errors/MS214.md"
+        "  More: millstream help MS214"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_path_where_nothing_is_is_an_error_that_knows_close_names(tmp_path: Pa
             f"'{tmp_path}' has no 'scroes'\n"
             f"  What to do: did you mean '{tmp_path}/scores'? Else make the folder before the job "
             f"starts: mkdir -p {tmp_path}/scroes/new\n"
-            "  More: docs/errors/MS215.md"
+            "  More: millstream help MS215"
         )
     with pytest.raises(RunError, match="MS215 in step 'in': nothing fits the pattern .*scores"):
         checked(tmp_path / "*.json", "json", bounded=True)

@@ -143,7 +143,7 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
         f"MS216 in step 'in': the server at 127.0.0.1:{port} cannot be reached: "
         "[Errno 111] Connection refused\n"
         "  What to do: see that a server listens there, such as nc -lk 9999, and run the job again"
-        "\n  More: docs/errors/MS216.md"
+        "\n  More: millstream help MS216"
     )
 
 

@@ -91,14 +91,14 @@ class MillstreamError(Exception):
         ...
     millstream.model.errors.PlanError: MS108: two steps are called 'totals'
       What to do: give one another name=
-      More: docs/errors/MS108.md
+      More: millstream help MS108
     """
 
     def __init__(self, code: str, what: str, *, fix: str, step: str | None = None) -> None:
         assert code in CODES, code
         where = f" in step {step!r}" if step else ""
         super().__init__(
-            f"{code}{where}: {what}\n  What to do: {fix}\n  More: docs/errors/{code}.md"
+            f"{code}{where}: {what}\n  What to do: {fix}\n  More: millstream help {code}"
         )
         self.code = code
         """Such as ``"MS108"``. It never changes its meaning: programs may depend on it."""

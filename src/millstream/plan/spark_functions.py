@@ -40,7 +40,7 @@ def check_functions(sql: str) -> None:
         ...
     millstream.model.errors.PlanError: MS124: Spark SQL has no function 'uper'
       What to do: did you mean 'upper'? One that you have registered is called session.uper(…)
-      More: docs/errors/MS124.md
+      More: millstream help MS124
     """
     tokens = Spark().tokenize(sql)
     for place, (token, paren) in enumerate(pairwise(tokens)):

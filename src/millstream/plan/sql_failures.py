@@ -75,7 +75,7 @@ def sql_failure(sql: Sql, error: SqlError, record: Mapping[str, Any] | None = No
     >>> print(sql_failure(next(sql_of(step)), SqlError("DIVIDE_BY_ZERO", "Division by zero")))
     MS219 in step 'filter-1': the condition, 10 / n, cannot be computed: Division by zero
       What to do: use try_divide, which gives null, or write on_error="reject" to send such rows to .rejected
-      More: docs/errors/MS219.md
+      More: millstream help MS219
     """  # noqa: E501 - as the message is
     part = f" at {error.part}" if error.part and error.part != sql.expression.text else ""
     on = "" if record is None else f" for the record {shown(record)}"

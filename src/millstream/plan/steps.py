@@ -19,7 +19,7 @@ def in_step(name: str) -> Iterator[None]:
         ...
     millstream.model.errors.PlanError: MS112 in step 'filter-1': 'points >' cannot be read
       What to do: write the rest
-      More: docs/errors/MS112.md
+      More: millstream help MS112
     """
     try:
         yield

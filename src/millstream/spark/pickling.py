@@ -68,7 +68,7 @@ def check_functions(used: Iterable[UserFunction]) -> None:
 workers: it uses 'lock', a _thread.lock, which cannot be pickled
       What to do: make it where it is used: inside the function, or in a function of its own with \
 @functools.cache that this one calls, which then runs once in each worker
-      More: docs/errors/MS121.md
+      More: millstream help MS121
     """
     for step, name, function in used:
         error = _refusal(function)

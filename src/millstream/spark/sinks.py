@@ -153,7 +153,7 @@ def check_options(target: Target, step: str | None = None) -> None:
         ...
     millstream.model.errors.PlanError: MS113: csv files are written without an option 'headers'
       What to do: did you mean 'header'? There are: compression, header, sep
-      More: docs/errors/MS113.md
+      More: millstream help MS113
     """
     if isinstance(target, Files):
         from millstream.spark.formats import settings_of
@@ -210,7 +210,7 @@ def check_folders(sinks: Mapping[str, Target]) -> None:
         ...
     millstream.model.errors.PlanError: MS113 in step 'late': 'totals' writes to '/data/totals', too
       What to do: give each its own folder, or write the union of both
-      More: docs/errors/MS113.md
+      More: millstream help MS113
     """
     taken: dict[tuple[str, str], str] = {}
     for sink, target in sinks.items():

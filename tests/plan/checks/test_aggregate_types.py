@@ -39,7 +39,7 @@ def test_the_refusal_says_the_type_and_what_to_write() -> None:
         "MS103 in step 'aggregate-1': total = sum(s): 's' is STRING, but sum takes numbers\n"
         "  What to do: give it a number, such as ms.sum('cast(s AS DOUBLE)'), "
         "or count the values: ms.count('s')\n"
-        "  More: docs/errors/MS103.md"
+        "  More: millstream help MS103"
     )
 
 

@@ -56,7 +56,7 @@ def test_an_endless_stream_with_neither_window_nor_trigger_is_refused() -> None:
         "trigger, so no result is ever due\n"
         "  What to do: say where: .window(ms.fixed('1m')), or when: "
         ".trigger(ms.repeatedly(ms.after_count(100)))\n"
-        "  More: docs/errors/MS106.md"
+        "  More: millstream help MS106"
     )
 
 

@@ -37,7 +37,7 @@ def test_the_default_trigger_without_a_policy_is_refused() -> None:
         "says how that follows the endless rows of 'files-1': no window would ever end\n"
         "  What to do: say how far events may be out of order: event_time='at', "
         "watermark=ms.bounded('30s')\n"
-        "  More: docs/errors/MS119.md"
+        "  More: millstream help MS119"
     )
 
 

@@ -18,7 +18,7 @@ def test_a_discarding_maximum_over_retractions_is_refused() -> None:
         "discarding (the default) and has forgotten what it would have to undo\n"
         "  What to do: write .refine(ms.accumulating) or .refine(ms.retracting) "
         "before aggregate(…)\n"
-        "  More: docs/errors/MS110.md"
+        "  More: millstream help MS110"
     )
 
 

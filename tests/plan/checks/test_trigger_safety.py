@@ -63,7 +63,7 @@ def test_with_lateness_a_trigger_that_finishes_at_the_end_is_refused() -> None:
         "  What to do: write .trigger(ms.at_watermark(early=ms.after_count(7), "
         "late=ms.after_count(1))), or, if losing data is meant, "
         ".trigger(ms.at_watermark(early=ms.after_count(7)), allow_data_loss=True)\n"
-        "  More: docs/errors/MS104.md"
+        "  More: millstream help MS104"
     )
 
 
