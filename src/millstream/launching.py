@@ -206,6 +206,7 @@ def _start_streaming(
 ) -> Job:
     """``ours`` is a session that Millstream has made, and may set up as the job needs it."""
     from millstream.spark.checkpoint import opened
+    from millstream.spark.failures import explained
     from millstream.spark.ledger import Ledger
     from millstream.spark.packing import keep_packing, packing_of
     from millstream.spark.running import StreamingJob
@@ -226,7 +227,11 @@ def _start_streaming(
         ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, standing)
     job = Job(name, ready.sinks, tracker, ledger.rows)
     try:
-        with on_interrupt(signal.default_int_handler), folder.closed_on_failure():
+        with (
+            on_interrupt(signal.default_int_handler),
+            explained(plan),
+            folder.closed_on_failure(),
+        ):
             job._stream = interruptible(
                 lambda: StreamingJob(
                     name, plan, session, ledger, folder, every, ready.topics, restarts, ready.empty

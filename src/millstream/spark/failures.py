@@ -34,6 +34,8 @@ _NOT_THERE = "ModuleNotFoundError: No module named 'millstream'"
 
 
 _MOST_LINES = 8
+_CAUSED_BY = re.compile(r"^(?:Caused by)?: (\S.*)", re.MULTILINE)  # as Java and Py4J write it
+_STREAM_ENDED = " terminated with exception: "
 _OF_DATA = ("USER_RAISED_EXCEPTION", "INVALID_FORMAT")  # of which the state does not say it
 _CONDITION = r"\[(?P<condition>[A-Z][A-Z0-9_]{3,}(?:\.[A-Z0-9_]+)?)\] "
 _FAILED = re.compile(
@@ -53,9 +55,23 @@ _ADVICE_OF_SPARK = (
 
 @contextmanager
 def explained(plan: Physical | None = None) -> Iterator[None]:
-    """Errors of Spark become ours; the expressions of the ``plan`` are those that may have failed.
+    """Every error of Spark becomes ours: those that are not ``recognised`` get MS220."""
+    try:
+        with recognised(plan):
+            yield
+    except Exception as error:
+        made = spark_failure(error)
+        if made is error:
+            raise
+        raise made from error if full_tracebacks() else None
 
-    What Spark raised is the context of the error, but not shown: it is a hundred lines.
+
+@contextmanager
+def recognised(plan: Physical | None = None) -> Iterator[None]:
+    """Errors of Spark whose cause is known become ours, and others stay as they are.
+
+    The expressions of the ``plan`` are those that may have failed. What Spark raised is the context
+    of the error, but not shown: it is a hundred lines.
     """
     try:
         yield
@@ -145,18 +161,31 @@ def _of_sql(text: str, plan: Physical | None) -> RunError | None:
 
 
 def spark_failure(error: BaseException) -> BaseException:
-    """An error of Spark that nobody could explain, with a code: the innermost that it tells."""
+    """An error of Spark whose cause is not known, with a code; any other error as it is."""
     if not _is_of_spark(error):
         return error
-    text = str(error)
-    told = list(_FAILED.finditer(text))
-    condition = f"{told[-1]['condition']}: " if told else ""
-    lines = (told[-1]["why"] if told else text).strip().splitlines() or ["it says nothing"]
+    lines = _innermost(str(error))
     what = "\n    ".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
-    made = RunError("MS220", f"Spark failed: {condition}{what}", fix=_ADVICE_OF_SPARK)
+    made = RunError("MS220", f"Spark failed: {what}", fix=_ADVICE_OF_SPARK)
     made.__context__ = error
     made.__suppress_context__ = not full_tracebacks()
     return made
+
+
+def _innermost(text: str) -> list[str]:
+    r"""The innermost cause in the text of an error, without the lines of Java's stack.
+
+    >>> _innermost("An error occurred while calling o2.load.\n: java.io.IOException: no disk\n")
+    ['java.io.IOException: no disk']
+    """
+    conditions = list(_FAILED.finditer(text))
+    caused: list[str] = _CAUSED_BY.findall(text, conditions[-1].end() if conditions else 0)
+    if conditions:
+        last = conditions[-1]
+        why = last["why"].partition(_STREAM_ENDED)[2] or f"{last['condition']}: {last['why']}"
+        return [*why.strip().splitlines(), *(f"Caused by: {each}" for each in caused[-1:])]
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\t")]
+    return caused[-1:] or lines or ["it says nothing"]
 
 
 def _is_of_spark(error: BaseException) -> bool:

@@ -7,11 +7,13 @@ memory perhaps, ends the query; but the checkpoint has all that is needed to con
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.functions import user_functions
 from millstream.plan.nodes import Node
+from millstream.tracebacks import full_tracebacks
 
 _LOSSES = {
     "Python worker exited unexpectedly": "a Python worker has died",
@@ -62,6 +64,18 @@ class Restarts:
             return None
         self._times.append(now)
         return float(min(2 ** (self.count - 1), _LONGEST_PAUSE))
+
+
+@contextmanager
+def never_restarted(sinks: Iterable[Node]) -> Iterator[None]:
+    """MS223: a process of Spark has died in a batch, which has no checkpoint to resume from."""
+    try:
+        yield
+    except Exception as error:
+        loss = loss_of(error)
+        if loss is None:
+            raise
+        raise keeps_dying(loss, 0, sinks) from error if full_tracebacks() else None
 
 
 def keeps_dying(loss: str, restarts: int, sinks: Iterable[Node]) -> RunError:

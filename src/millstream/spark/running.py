@@ -22,7 +22,7 @@ from millstream.model.errors import MillstreamError
 from millstream.outcome import Outcome, error_text, log
 from millstream.plan.nodes import Source
 from millstream.spark.checkpoint import Checkpoint
-from millstream.spark.failures import explained, spark_failure
+from millstream.spark.failures import explained, recognised, spark_failure
 from millstream.spark.file_columns import check_files
 from millstream.spark.kafka_losses import Losses
 from millstream.spark.kafka_sink import check_groups
@@ -36,7 +36,7 @@ from millstream.spark.pickling import pickled
 from millstream.spark.reading import reader
 from millstream.spark.remote import Remote
 from millstream.spark.repairs import Repair, repairs_in
-from millstream.spark.restarts import Restarts, keeps_dying, loss_of
+from millstream.spark.restarts import Restarts, keeps_dying, loss_of, never_restarted
 from millstream.spark.session import is_remote
 from millstream.spark.stage import Shelf, Stage
 from millstream.spark.step import Step, unpacked
@@ -65,7 +65,7 @@ def run_batch(
     """Runs a program over bounded sources, all at once."""
     started = time.time()
     check_groups(plan.sinks, ledger.run)
-    with explained(plan):
+    with explained(), never_restarted(plan.sinks), recognised(plan):
         read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))
         lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, only=only)
@@ -117,7 +117,7 @@ class StreamingJob:
         self._clock = clock = plan.needs_clock
         repairs = repairs_in(checkpoint.folder)
         self._tells_clock = plan.judges_times or bool(repairs)
-        with explained():
+        with recognised():
             folder = checkpoint.folder
             rows = f"{folder}/rows"
             read = reader(spark, plan, True, rows, topics, checkpoint.packing)
@@ -204,7 +204,7 @@ class StreamingJob:
             while self._thread.is_alive():
                 query = self.query
                 try:
-                    with explained(self._plan):
+                    with recognised(self._plan):
                         interruptible(self._all_processed)
                 except Exception:
                     # What ended the query has ended the waiting too; it may be started again.
@@ -312,7 +312,7 @@ class StreamingJob:
     def _what_ended_it(self, again: bool = False) -> BaseException | None:
         """Follows the query to its end, and returns what ended it, if that was an error."""
         try:
-            with explained(self._plan):
+            with recognised(self._plan):
                 if again:
                     self._checkpoint.fence.check()
                     self.query = self._started()
