@@ -87,3 +87,27 @@ def test_panes_of_a_pipeline_with_two_groupings_run_in_one_job():
     job = ms.pipeline(per_key.collect("per key"), best.collect("best")).run()
     assert [row["top"] for row in job.rows("best")] == [["b"]]
     assert sorted(row["n"] for row in job.rows("per key")) == [1, 2, 5]
+
+
+@pytest.mark.parametrize("every", ["5 parsecs", "", -1, 0, "0s", True, [], b"5s", float("nan")])
+def test_a_job_begins_batches_at_a_length_of_time(every):
+    with pytest.raises(PlanError, match="MS101: every ") as caught:
+        numbers().collect().run(every=every)
+    assert "text such as '90s'" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what", "fix"),
+    [
+        ({"mode": "stream"}, "mode='stream' is not a choice", "did you mean 'streaming'?"),
+        ({"mode": 5}, "mode=5 is not a choice", "use one of: streaming, batch"),
+        ({"checkpoint": 5}, "5 is no path", "give a folder"),
+        ({"checkpoint": ""}, "'' is no path", "give a folder"),
+        ({"spark": "local[2]"}, "spark='local[2]' is no session of Spark", "give a SparkSession"),
+    ],
+)
+def test_arguments_of_a_run_are_refused_before_anything_is_started(wrong, what, fix):
+    with pytest.raises(PlanError, match="MS113") as caught:
+        numbers().collect().run(**wrong)
+    assert caught.value.what == what
+    assert fix in caught.value.fix

@@ -251,10 +251,6 @@ def _start_streaming(
 
 def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:
     endless = [source for source in sources if not source.bounded]
-    if mode not in (None, "streaming", "batch"):
-        raise PlanError(
-            "MS113", f"mode={mode!r} is not a choice", fix="write 'streaming' or 'batch'"
-        )
     if mode == "batch" and endless:
         raise PlanError(
             "MS113",

@@ -11,6 +11,7 @@ from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.drawing import draw_plan
 from millstream.plan.explain import explain_plan
+from millstream.plan.files import checked_path
 from millstream.plan.names import check_names, checked_job_name, with_distinct_names
 from millstream.plan.nodes import Node, Sink
 from millstream.tracebacks import ShortTraceback
@@ -78,18 +79,16 @@ class Pipeline:
         # The reference and its SQL take most of an import: only programs that run pay it.
         from millstream.launching import run
 
-        folder = None if checkpoint is None else os.path.abspath(checkpoint)
-        if isinstance(checkpoint, str) and ":/" in checkpoint:
-            folder = checkpoint
-        wait = None if every is None else f"{positive(every, what='every') // 1000} milliseconds"
+        folder = None if checkpoint is None else checked_path(checkpoint)
+        wait = None if every is None else -(-positive(every, what="every") // 1000)
         with ShortTraceback():
             return run(
                 checked_job_name(name),
                 self.sinks,
                 checkpoint=folder,
-                spark=spark,
-                mode=mode,
-                every=wait,
+                spark=_checked_session(spark),
+                mode=_checked_mode(mode),
+                every=None if wait is None else f"{wait} milliseconds",
                 take_over=take_over,
                 restarts=_checked_restarts(restarts),
             )
@@ -124,6 +123,25 @@ class Pipeline:
 
     def _repr_svg_(self) -> str:
         return draw_plan(*self.sinks)
+
+
+def _checked_mode(mode: Any) -> Literal["streaming", "batch"] | None:
+    modes: tuple[Literal["streaming", "batch"], ...] = ("streaming", "batch")
+    for known in (None, *modes):
+        if mode == known:
+            return known
+    fix = did_you_mean(str(mode), modes)
+    raise PlanError("MS113", f"mode={mode!r} is not a choice", fix=fix)
+
+
+def _checked_session(spark: Any) -> Any:
+    if spark is None or hasattr(spark, "conf"):
+        return spark
+    raise PlanError(
+        "MS113",
+        f"spark={spark!r} is no session of Spark",
+        fix="give a SparkSession, or leave it out: Millstream starts one on this machine",
+    )
 
 
 def _checked_restarts(restarts: Any) -> int:

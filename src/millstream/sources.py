@@ -12,7 +12,8 @@ from millstream.model.watermarks import WatermarkPolicy, ascending
 from millstream.plan.counts import checked_count
 from millstream.plan.files import (
     LINES,
-    check_lines,
+    check_read,
+    checked_columns,
     checked_format,
     checked_malformed,
     checked_options,
@@ -133,9 +134,9 @@ def read_files(
             if max_files_per_batch is None
             else checked_count(max_files_per_batch, "max_files_per_batch", example=100),
             on_malformed=checked_malformed(on_malformed, checked),
-            optional=_columns(optional, columns),
+            optional=checked_columns(optional, "optional", columns),
         )
-        check_lines(source)
+        check_read(source)
     return _timed(Stream(source), event_time, watermark)
 
 
@@ -319,11 +320,6 @@ def _step(kind: str, name: str | None) -> str:
 
 def _split(column: str | None, schema: Schema) -> str | None:
     return None if column is None else schema.resolve(str(column)).name
-
-
-def _columns(names: Iterable[str], schema: Schema) -> tuple[str, ...]:
-    given = [names] if isinstance(names, str) else names
-    return tuple(schema.resolve(str(name)).name for name in given)
 
 
 def _host(host: Any) -> str:

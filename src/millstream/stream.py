@@ -371,7 +371,8 @@ class Stream:
         <Pipeline: 'write_files-1'>
         """
         schema = self.node.schema
-        target = files_target(schema, path, format, options, partition_by, mode)
+        with in_step(automatic_name("write_files", self.node) if name is None else name):
+            target = files_target(schema, path, format, options, partition_by, mode)
         return self._into(target, name)
 
     def write_kafka(

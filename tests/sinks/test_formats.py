@@ -19,7 +19,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.model.errors import PlanError
 from millstream.plan.targets import FileFormat, Files
 from millstream.spark.formats import encoder_of, settings_of
 from millstream.spark.python_rows import python_rows
@@ -315,38 +314,3 @@ def test_a_compressed_file_is_one(tmp_path):
     (file,) = tmp_path.glob("part-*")
     assert file.suffixes == [".json", ".gz"]
     assert gzip.decompress(file.read_bytes()) == b'{"n":1}\n'
-
-
-@pytest.mark.parametrize(
-    ("format", "options", "message"),
-    [
-        (
-            "parquet",
-            {"compresion": "zstd"},
-            "MS113 in step 'out': parquet files are written without an option 'compresion'\n"
-            "  What to do: did you mean 'compression'? There are: compression",
-        ),
-        (
-            "json",
-            {"header": "true"},
-            "MS113 in step 'out': json files are written without an option 'header'\n"
-            "  What to do: use one of: compression",
-        ),
-        (
-            "csv",
-            {"compression": "snappy"},
-            "MS113 in step 'out': the option compression='snappy' is not a choice for csv files\n"
-            "  What to do: use one of: 'none', 'gzip'",
-        ),
-        (
-            "csv",
-            {"sep": "::"},
-            "MS113 in step 'out': the option sep='::' is not a choice for csv files\n"
-            "  What to do: use one of: ',', ';', '|', '\\t'",
-        ),
-    ],
-)
-def test_options_that_are_none_are_refused(format, options, message):
-    with pytest.raises(PlanError) as caught:
-        settings_of(Files("/out", format, tuple(options.items())), "out")
-    assert str(caught.value).startswith(message)

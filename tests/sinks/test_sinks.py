@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from millstream.model.errors import PlanError
-from millstream.plan.targets import Console, Each, Files, Memory, Target
-from millstream.spark.sinks import Slice, check_folders, check_options, committer_of, writer_of
+from millstream.plan.targets import Files, Memory, Target
+from millstream.spark.sinks import Slice, check_folders, committer_of, writer_of
 
 SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
 
@@ -33,24 +33,6 @@ def test_files_go_from_writer_to_committer(tmp_path):
     committer_of("out", target).commit("a1b2c3d4", 0, [writer.close()])
     (file,) = tmp_path.glob("part-*")
     assert file.read_text() == "a;b\n1;x\n"
-
-
-@pytest.mark.parametrize(
-    "target",
-    [Memory(), Console(5), Each(print), Files("/out", "csv", (("header", "false"),))],
-)
-def test_options_that_there_are_pass(target):
-    check_options(target)
-
-
-def test_an_unknown_option_is_refused_and_the_step_named():
-    target = Files("/out", "parquet", (("compress", "zstd"),))
-    with pytest.raises(PlanError, match="MS113 in step 'out': parquet files .* 'compress'"):
-        check_options(target, "out")
-    with pytest.raises(PlanError, match="MS113 in step 'out'"):
-        committer_of("out", target)
-    with pytest.raises(PlanError, match="MS113 in step 'out'"):
-        writer_of("out", target, SLICE)
 
 
 def test_two_sinks_do_not_share_a_folder():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -10,12 +11,32 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import millstream as ms
+from millstream.plan.file_options import READER
 from millstream.plan.spark_functions import spark_functions
+from millstream.plan.targets import FileFormat
 
 
 def test_the_known_functions_are_those_of_spark(spark: SparkSession) -> None:
     listed = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     assert spark_functions() == {name for name in listed if name.isidentifier()}
+
+
+@pytest.mark.parametrize(
+    ("format", "reader"),
+    [
+        ("csv", "catalyst.csv.CSVOptions"),
+        ("json", "catalyst.json.JSONOptions"),
+        ("parquet", "execution.datasources.parquet.ParquetOptions"),
+        ("text", "execution.datasources.text.TextOptions"),
+    ],
+)
+def test_the_known_options_of_files_are_those_of_spark(
+    spark: SparkSession, format: FileFormat, reader: str
+) -> None:
+    jvm: Any = spark._jvm
+    names = attrgetter(f"org.apache.spark.sql.{reader}")(jvm).getAllOptions()
+    listed = jvm.scala.jdk.javaapi.CollectionConverters.asJava(names)
+    assert READER[format] == {name for name in listed if "." not in name}
 
 
 def test_a_registered_function_is_called_by_its_name_in_the_session(spark: SparkSession) -> None:

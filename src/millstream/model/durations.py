@@ -74,7 +74,7 @@ def positive(value: Duration, *, what: str) -> int:
         raise PlanError(
             "MS101",
             f"{what} must be longer than zero, but is {value!r}",
-            fix=f"give a positive {what}: {type_of_duration}",
+            fix=f"give a length of time above zero: {type_of_duration}",
         )
     return result
 
@@ -86,7 +86,7 @@ def not_negative(value: Duration, *, what: str) -> int:
         raise PlanError(
             "MS101",
             f"{what} must not be negative, but is {value!r}",
-            fix=f"give zero or a positive {what}: {type_of_duration}",
+            fix=f"give zero or more: {type_of_duration}",
         )
     return result
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.secrets import Secret
 from millstream.plan.checks.file_columns import check_readable
 from millstream.plan.decodable import check_decodable
+from millstream.plan.file_options import check_read_options, checked_write_options
 from millstream.plan.nodes import FilesSource, OnMalformed
 from millstream.plan.schema import Field, Schema
 from millstream.plan.targets import FileFormat, FileMode, Files
@@ -56,8 +57,7 @@ def files_target(
     schema: Schema, path: Any, format: Any, options: Any, partition_by: Any, mode: Any
 ) -> Files:
     """Where and how the rows of a step become files."""
-    given = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    columns = tuple(dict.fromkeys(schema.resolve(str(name)).name for name in given))
+    columns = checked_columns(partition_by, "partition_by", schema)
     if len(columns) == len(schema.names):
         raise PlanError(
             "MS113",
@@ -69,9 +69,24 @@ def files_target(
         raise PlanError(
             "MS113", f"mode={mode!r} is not a choice", fix=did_you_mean(str(mode), modes)
         )
-    return Files(
-        checked_path(path), checked_format(format), checked_options(options), columns, mode
-    )
+    place, kind = checked_path(path), checked_format(format)
+    return Files(place, kind, checked_write_options(kind, checked_options(options)), columns, mode)
+
+
+def checked_columns(given: Any, what: str, schema: Schema) -> tuple[str, ...]:
+    """The columns that an argument names, each once; ``what`` names the argument.
+
+    >>> checked_columns("Value", "partition_by", LINES)
+    ('value',)
+    """
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, Iterable):
+        raise PlanError(
+            "MS113",
+            f"{what}={given!r} names no columns",
+            fix=f"give names, such as {what}=[{schema.names[0]!r}]",
+        )
+    return tuple(dict.fromkeys(schema.resolve(str(name)).name for name in names))
 
 
 def checked_options(options: Any) -> tuple[tuple[str, str], ...]:
@@ -133,8 +148,9 @@ def checked_malformed(on_malformed: Any, format: FileFormat) -> OnMalformed:
     raise PlanError("MS113", f"on_malformed={on_malformed!r} is not a choice", fix=fix)
 
 
-def check_lines(source: FilesSource) -> None:
-    """The options and columns are some that lines can be decoded by."""
+def check_read(source: FilesSource) -> None:
+    """The options are some that the files can be read by, and the columns such as lines have."""
+    check_read_options(source.format, source.options, by_spark=source.layout is None)
     if source.layout is not None:
         spark = "let Spark read it: on_malformed='null'"
         check_decodable(source.schema, source.layout.format, "files", spark)

@@ -53,7 +53,7 @@ class FilesWriter:
 
     def __init__(self, folder: Folder, target: Files, slice: Slice) -> None:
         self._folder = folder
-        self._settings = settings_of(target, folder.sink)
+        self._settings = settings_of(target)
         self._columns = target.partition_by
         self._slice = slice
         self._hidden = _hidden(slice.run, slice.owner)
@@ -157,7 +157,7 @@ class FilesCommitter:
 
     def __init__(self, folder: Folder, target: Files, fence: Fence = NO_FENCE) -> None:
         self._folder = folder
-        self._ending = settings_of(target, folder.sink).ending
+        self._ending = settings_of(target).ending
         self._replaces = target.mode == "overwrite"
         self._fence = fence
         # The latest batch that this committer has done: what is later has no files yet.

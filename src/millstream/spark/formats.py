@@ -1,4 +1,4 @@
-"""The formats of files: how rows become bytes, and which options a program may set."""
+"""The formats of files: how rows become bytes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millstream.model.errors import PlanError, did_you_mean
+from millstream.plan.file_options import write_defaults
 from millstream.plan.targets import FileFormat, Files
 from millstream.spark.texts import json_lines, plain
 
-# What a program may set, and to what; the first is what holds where it sets nothing.
-# Of text, gzip is the one compression that every reader takes.
-_PLAIN: dict[str, tuple[str, ...]] = {"compression": ("none", "gzip")}
-_OPTIONS: dict[FileFormat, dict[str, tuple[str, ...]]] = {
-    "parquet": {"compression": ("zstd", "snappy", "gzip", "lz4", "none")},
-    "json": _PLAIN,
-    "csv": {**_PLAIN, "header": ("true", "false"), "sep": (",", ";", "|", "\t")},
-    "text": _PLAIN,
-}
 _ENDINGS: dict[FileFormat, str] = {
     "parquet": "parquet",
     "json": "json",
@@ -50,23 +41,13 @@ class Settings:
         return "gzip" if whole else None
 
 
-def settings_of(target: Files, step: str | None = None) -> Settings:
-    """The settings of a sink; options that are none are refused.
+def settings_of(target: Files) -> Settings:
+    """The settings of a sink.
 
     >>> settings_of(Files("/data/totals", "csv", (("sep", ";"),))).options
     {'compression': 'none', 'header': 'true', 'sep': ';'}
     """
-    known = _OPTIONS[target.format]
-    for name, value in target.options:
-        if name not in known:
-            what = f"{target.format} files are written without an option {name!r}"
-            raise PlanError("MS113", what, fix=did_you_mean(name, known), step=step)
-        if value not in known[name]:
-            what = f"the option {name}={value!r} is not a choice for {target.format} files"
-            fix = did_you_mean(value, map(repr, known[name]))
-            raise PlanError("MS113", what, fix=fix, step=step)
-    defaults = {name: choices[0] for name, choices in known.items()}
-    return Settings(target.format, {**defaults, **dict(target.options)})
+    return Settings(target.format, {**write_defaults(target.format), **dict(target.options)})
 
 
 class Encoder(Protocol):

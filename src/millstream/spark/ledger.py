@@ -17,7 +17,7 @@ from millstream.progress import BatchReport, Tracker
 from millstream.spark.fence import NO_FENCE, Fence
 from millstream.spark.hop import Hop, Packed
 from millstream.spark.memory import MemoryCommitter
-from millstream.spark.sinks import Committer, check_folders, check_options, committer_of
+from millstream.spark.sinks import Committer, check_folders, committer_of
 from millstream.spark.standing import Standing
 from millstream.spark.time_warnings import TimeWarnings
 from millstream.spark.whole_table import TableCommitter
@@ -95,8 +95,6 @@ class Ledger:
 
     def __post_init__(self) -> None:
         targets = {sink.name: sink.target for sink in self.sinks}
-        for name, target in targets.items():
-            check_options(target, name)
         check_folders(targets)
         mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
         self._commits = Commits(self.run, mine, self.fence, self.checkpoint)

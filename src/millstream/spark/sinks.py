@@ -19,7 +19,6 @@ __all__ = [
     "Slice",
     "Writer",
     "check_folders",
-    "check_options",
     "check_results",
     "committer_of",
     "expect",
@@ -143,22 +142,6 @@ def opened(target: Target) -> Target:
     from millstream.spark.kafka_sink import connection_of
 
     return replace(target, servers=connection_of(target).servers)
-
-
-def check_options(target: Target, step: str | None = None) -> None:
-    """Refuses options that the target's writer does not have.
-
-    >>> check_options(Files("/data/totals", "csv", (("headers", "true"),)))
-    Traceback (most recent call last):
-        ...
-    millstream.model.errors.PlanError: MS113: csv files are written without an option 'headers'
-      What to do: did you mean 'header'? There are: compression, header, sep
-      More: millstream help MS113
-    """
-    if isinstance(target, Files):
-        from millstream.spark.formats import settings_of
-
-        settings_of(target, step)
 
 
 def check_results(sinks: Mapping[str, Target], anew: bool) -> None:

@@ -102,10 +102,14 @@ def test_columns_that_name_folders_are_not_in_the_files():
 @pytest.mark.parametrize(
     ("columns", "how", "says"),
     [
-        ("a int", {"partition_by": "b"}, "MS102: there is no column 'b'"),
-        ("a int, b int", {"partition_by": ["b", "A"]}, "MS113: partition_by=.* leaves no column"),
+        ("a int", {"partition_by": "b"}, "MS102 in step 'write_files-1': there is no column 'b'"),
+        (
+            "a int, b int",
+            {"partition_by": ["b", "A"]},
+            "MS113 .*partition_by=.* leaves no column",
+        ),
         ("a int, b struct<x: int>", {"partition_by": "b"}, "MS120 in step .*: folders cannot be"),
-        ("a int", {"mode": "overwite"}, "MS113: mode='overwite' is not a choice"),
+        ("a int", {"mode": "overwite"}, "MS113 in step .*: mode='overwite' is not a choice"),
     ],
 )
 def test_folders_and_modes_that_cannot_be_are_refused(columns, how, says):
