@@ -23,6 +23,7 @@ from millstream.spark.reading import reader
 from millstream.spark.row_types import RowTypes
 from millstream.spark.sinks import committer_of, writer_of
 from millstream.spark.slices import Slice
+from millstream.spark.sql_listing import Listing
 
 ROWS = ms.from_rows([(1,), (2,)], schema="n int")
 
@@ -101,8 +102,8 @@ def test_spark_reads_types_and_lowers_no_step_that_it_does_not_know() -> None:
     step = Instance(SHUFFLE, "run", 0, 1, input=row)
     types = RowTypes(plan)
     types[row] = StructType()
-    wide = Wide(None, {row: Port({})}, [])  # type: ignore[arg-type]
-    read = reader(None, False, None, {})  # type: ignore[arg-type]
+    wide = Wide(None, {row: Port({})}, [], Listing(()))  # type: ignore[arg-type]
+    read = reader(None, plan, False, None, {})  # type: ignore[arg-type]
     for act in (lambda: types.of(step), lambda: wide.run(step), lambda: read(SOURCE)):
         with unknown("kind of step"):
             act()

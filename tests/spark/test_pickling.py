@@ -113,7 +113,8 @@ def test_a_cached_function_that_workers_can_import_is_imported():
 
 
 def test_what_a_server_of_spark_connect_runs_brings_its_cached_functions_along():
-    given = RemoteBatch("line", "run", None, {"save": Each(doubled)}, [], "/checkpoint", None)
+    targets = {"save": Each(doubled)}
+    given = RemoteBatch("line", "run", None, targets, [], "/checkpoint", None, tells_clock=False)
     sent = cloudpickle.loads(cloudpickle.dumps(given))
     assert sent.line == "line"
     received = sent.targets["save"].function
