@@ -289,6 +289,23 @@ def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
     assert f"is damaged: spark/{file} is empty or cut off" in damage(tmp_path, sink).what
 
 
+@pytest.mark.parametrize("file", ["metadata", "offsets/12"])
+def test_notes_of_spark_that_are_missing_are_refused(tmp_path, file):
+    sink = counted(rows()).collect()
+    resumed(tmp_path, sink)
+    for name, content in {
+        "metadata": '{"id":"1-2"}',
+        "offsets/12": 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}',
+        "commits/12": 'v1\n{"nextBatchWatermarkMs":0}',
+    }.items():
+        place = tmp_path / "job" / "spark" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content)
+    resumed(tmp_path, sink)
+    (tmp_path / "job" / "spark" / file).unlink()
+    assert f"is damaged: spark/{file} is missing" in damage(tmp_path, sink).what
+
+
 def test_a_disk_that_spark_finds_full_is_an_error_that_says_what_to_do(tmp_path):
     checkpoint = opened("job", str(tmp_path), physical(rows().collect().sinks), [0, 1], None)
     raw = RuntimeError("java.io.IOException: No space left on device\n\tat java.base/…")

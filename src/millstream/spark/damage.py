@@ -54,12 +54,18 @@ def check_no_state(place: Folder) -> None:
 
 
 def check_logs(place: Folder) -> None:
-    """MS210: the newest of what Spark has noted of the job cannot be read."""
+    """MS210: the newest of what Spark has noted of the job cannot be read, or is gone."""
     _check_log(place, "spark/metadata", _is_metadata)
-    for log in ("offsets", "commits"):
+    newest = dict.fromkeys(("offsets", "commits"), -1)
+    for log in newest:
         numbers = [int(name) for name in place.names(f"spark/{log}") if name.isdecimal()]
         if numbers:
-            _check_log(place, f"spark/{log}/{max(numbers)}", _is_entry)
+            newest[log] = max(numbers)
+            _check_log(place, f"spark/{log}/{newest[log]}", _is_entry)
+    if newest["commits"] > newest["offsets"]:  # Spark notes a batch before it begins
+        raise _damaged(place, f"spark/offsets/{newest['commits']}", "is missing")
+    if newest["offsets"] >= 0 and "metadata" not in place.names("spark"):
+        raise _damaged(place, "spark/metadata", "is missing")
 
 
 def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> None:
