@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
@@ -77,26 +78,48 @@ class Guarded:
         return Connection(self.servers, self.options(user))
 
     def give(self, rights: set[tuple[str, str, str]]) -> None:
-        """Gives ann these rights, and no others; returns when the broker knows."""
+        """Gives ann these rights, and no others; returns when the broker knows.
+
+        What she keeps is never taken away meanwhile: a client that is at work would notice.
+        """
         admin = self.connection("root").admin
-        everything = AclBindingFilter(
+        # The last one tells that all before it have arrived.
+        seen = f"seen-{time.monotonic_ns()}"
+        wanted = [_binding(*right) for right in sorted(rights)]
+        for binding in wanted:
+            _done(admin.create_acls([binding]))
+        known = admin.describe_acls(_like(None)).result()
+        for binding in set(known).difference(wanted):
+            _done(admin.delete_acls([_like(binding)]))
+        _done(admin.create_acls([_binding("WRITE", "topic", seen)]))
+        create_topic(self.connection("root"), seen, partitions=1)
+        until(lambda: seen in self.connection("ann").admin.list_topics(timeout=10).topics)
+
+
+def _binding(operation: str, resource: str, name: str) -> AclBinding:
+    kind = ResourcePatternType.PREFIXED if name[-1] == "*" else ResourcePatternType.LITERAL
+    return AclBinding(
+        _TYPES[resource], name.rstrip("*"), kind, "User:ann", "*",
+        AclOperation[operation], AclPermissionType.ALLOW,
+    )  # fmt: skip
+
+
+def _like(binding: AclBinding | None) -> AclBindingFilter:
+    """A filter that only this binding passes; without one, all do."""
+    if binding is None:
+        return AclBindingFilter(
             ResourceType.ANY, None, ResourcePatternType.ANY, None, None,
             AclOperation.ANY, AclPermissionType.ANY,
         )  # fmt: skip
-        for future in admin.delete_acls([everything]).values():
-            future.result()
-        # The last one tells that all before it have arrived.
-        seen = f"seen-{time.monotonic_ns()}"
-        for operation, resource, name in [*sorted(rights), ("WRITE", "topic", seen)]:
-            kind = ResourcePatternType.PREFIXED if name[-1] == "*" else ResourcePatternType.LITERAL
-            binding = AclBinding(
-                _TYPES[resource], name.rstrip("*"), kind, "User:ann", "*",
-                AclOperation[operation], AclPermissionType.ALLOW,
-            )  # fmt: skip
-            for future in admin.create_acls([binding]).values():
-                future.result()
-        create_topic(self.connection("root"), seen, partitions=1)
-        until(lambda: seen in self.connection("ann").admin.list_topics(timeout=10).topics)
+    return AclBindingFilter(
+        binding.restype, binding.name, binding.resource_pattern_type, binding.principal,
+        binding.host, binding.operation, binding.permission_type,
+    )  # fmt: skip
+
+
+def _done(asked: dict[object, Any]) -> None:
+    for future in asked.values():
+        future.result()
 
 
 @pytest.fixture(scope="module")

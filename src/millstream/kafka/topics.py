@@ -76,8 +76,8 @@ def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
     names = sorted(cluster_topics(connection))
     if internal or not names:
         return names
-    described = _described(connection, names)
-    return [name for name in names if not described[name].is_internal]
+    there = _those_there(connection, names)  # one may have been deleted since it was listed
+    return [name for name in names if name in there and not there[name].is_internal]
 
 
 def existing_topic(connection: Connection, topic: str, topics: Collection[str]) -> str:
@@ -143,17 +143,8 @@ def topic_ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
 
     This is one request, which a broker answers from memory.
     """
-    if not names:
-        return {}
-    found: dict[str, str] = {}
-    for name, future in connection.admin.describe_topics(TopicCollection(list(names))).items():
-        try:
-            found[name] = _id(future.result().topic_id)
-        except KafkaException as error:
-            if error.args[0].code() != Failure.UNKNOWN_TOPIC_OR_PART:
-                needs = Right("Describe", "topic", name)
-                raise refused(error.args[0], f"describe topic {name!r}", needs) from error
-    return found
+    there = _those_there(connection, names) if names else {}
+    return {name: _id(topic.topic_id) for name, topic in there.items()}
 
 
 def longest_batch(connection: Connection, topic: str) -> int | None:
@@ -247,6 +238,19 @@ def _described(connection: Connection, names: Collection[str]) -> dict[str, Topi
     asked = TopicCollection(list(names))
     needs = Right("Describe", "topic", _only(names))
     return answers(lambda: connection.admin.describe_topics(asked), "describe topics", needs)
+
+
+def _those_there(connection: Connection, names: Collection[str]) -> dict[str, TopicDescription]:
+    """The same, without topics that do not exist."""
+    found: dict[str, TopicDescription] = {}
+    for name, future in connection.admin.describe_topics(TopicCollection(list(names))).items():
+        try:
+            found[name] = future.result()
+        except KafkaException as error:
+            if error.args[0].code() != Failure.UNKNOWN_TOPIC_OR_PART:
+                needs = Right("Describe", "topic", name)
+                raise refused(error.args[0], f"describe topic {name!r}", needs) from error
+    return found
 
 
 def _only(names: Collection[str]) -> str:
