@@ -60,6 +60,8 @@ class Checkpoint:
 
         It has been overtaken (MS351), or the checkpoint cannot be written (MS211).
         """
+        if isinstance(error, MillstreamError) and error.code == "MS351":
+            return error
         try:
             self.fence.check()
             if _BEGUN_TWICE in str(error):
