@@ -50,6 +50,13 @@ class ShortTraceback:
         raise error.with_traceback(None) from cause
 
 
+def instead_of(raised: BaseException, error: MillstreamError) -> MillstreamError:
+    """The error that explains what Spark raised, which only a full traceback shows."""
+    error.__context__ = raised
+    error.__suppress_context__ = not full_tracebacks()
+    return error
+
+
 def worker_traceback(text: str) -> WorkerTraceback | None:
     """The user's lines in the text of an error, which came before the one that is in there last.
 

@@ -45,3 +45,16 @@ def test_errors_come_through_and_noise_does_not():
         "another error",
     )
     assert told == ["an error", "", "another error", "python says something"]
+
+
+def test_of_a_state_server_that_ends_only_the_reason_comes_through():
+    ended = 'Exception in thread "stateConnectionListenerThread" FSError: No space left on device'
+    told = said(
+        ended,
+        r"\tat org.apache.spark.sql.execution.python",
+        "Caused by: java.io.IOException: No space left on device",
+        r"\t... 31 more",
+        "an error",
+        r"\tat its.own.stack",
+    )
+    assert told == [ended, "an error", "\tat its.own.stack", "python says something"]

@@ -22,6 +22,7 @@ from millstream.spark.packing import Packing
 from millstream.spark.physical import Physical
 from millstream.spark.scratch import scratch_folder
 from millstream.spark.stateful import NAMES, OF, check_told_apart, stateful_plan
+from millstream.tracebacks import instead_of
 
 _BEGUN_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
 _PROBE = "probe.tmp"
@@ -69,7 +70,7 @@ class Checkpoint:
             if isinstance(error, Exception) and not isinstance(error, MillstreamError):
                 self._check_writable(str(error))
         except MillstreamError as cause:
-            return error if cause is error else _caused(cause, error)
+            return error if cause is error else instead_of(error, cause)
         return error
 
     def _woken(self) -> RunError:
@@ -114,11 +115,6 @@ class Checkpoint:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self.owner is not None:
             self.owner.release()
-
-
-def _caused(cause: MillstreamError, error: BaseException) -> MillstreamError:
-    cause.__cause__ = error
-    return cause
 
 
 def opened(

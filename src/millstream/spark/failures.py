@@ -16,7 +16,7 @@ from millstream.spark.kafka_failures import client_error, lost_records
 from millstream.spark.loading import wrong_type
 from millstream.spark.physical import Physical
 from millstream.spark.sql_listing import Listing
-from millstream.tracebacks import full_tracebacks, worker_traceback
+from millstream.tracebacks import full_tracebacks, instead_of, worker_traceback
 
 _TOLD = re.compile(
     r"millstream\.model\.errors\.\w+: (?P<code>MS\d{3})(?: in step '(?P<step>[^\n]*?)')?: "
@@ -166,10 +166,7 @@ def spark_failure(error: BaseException) -> BaseException:
         return error
     lines = _innermost(str(error))
     what = "\n    ".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
-    made = RunError("MS220", f"Spark failed: {what}", fix=_ADVICE_OF_SPARK)
-    made.__context__ = error
-    made.__suppress_context__ = not full_tracebacks()
-    return made
+    return instead_of(error, RunError("MS220", f"Spark failed: {what}", fix=_ADVICE_OF_SPARK))
 
 
 def _innermost(text: str) -> list[str]:

@@ -20,6 +20,10 @@ _NOISE = (
     b"Streaming TransformWithState",
 )
 
+# The thread that serves a task's state: what ends it ends the task too, with an error in Python.
+_STATE_SERVER = b'Exception in thread "stateConnectionListenerThread"'
+_STACK = (b"\tat ", b"\t... ", b"Caused by: ")
+
 LOGGING = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 """An option of Java: where Spark reads what to log."""
 
@@ -47,8 +51,9 @@ def less_noise() -> Iterator[None]:
 def _pass_on(said: int, stderr: int) -> None:
     """Passes lines on until nobody is left to say any."""
     with open(said, "rb") as lines, open(stderr, "wb", buffering=0) as out:
-        noise = False
+        noise = stack = False
         for line in lines:
             noise = line.startswith(_NOISE) or (noise and not line.strip())
-            if not noise:
+            stack = line.startswith(_STATE_SERVER) or (stack and line.startswith(_STACK))
+            if not noise and not (stack and line.startswith(_STACK)):
                 out.write(line)
