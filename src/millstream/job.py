@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Job:
     """A run of a program.
 
-    One over bounded sources has finished when ``run`` returns. One over endless sources goes on in
+    One over bounded sources has finished when ``run`` returns. One over endless sources runs in
     the background: ``wait()`` for it, and ``stop()`` it.
     """
 

@@ -51,7 +51,7 @@ class Pipeline:
         """Runs the program: to the end of its sources, or for as long as they go on.
 
         Sources that all end make one batch query, and ``run`` returns when it is done. Endless ones
-        make one Structured Streaming query, which goes on in the background: see ``Job.wait``.
+        make one Structured Streaming query, which runs in the background: see ``Job.wait``.
         ``mode`` chooses otherwise. A small program that only collects rows given by ``from_rows``
         runs in this process, without Spark, unless ``mode``, ``checkpoint`` or ``spark`` is said.
 

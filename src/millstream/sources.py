@@ -164,9 +164,9 @@ def read_kafka(
     record itself: key, topic, partition, offset, timestamp, headers.
 
     ``start`` is ``earliest``, ``latest``, an instant, or offsets by partition; it counts when a job
-    starts for the first time, and one that is resumed goes on where it was. With ``until``, the
+    starts for the first time, and one that is resumed continues where it was. With ``until``, the
     same but for ``earliest``, the stream ends there. If records are gone before they were read, by
-    retention, the job fails; ``on_data_loss="continue"`` goes on without them, and counts them.
+    retention, the job fails; ``on_data_loss="continue"`` continues without them, and counts them.
 
     Brokers are at ``servers``, else the local ones of this folder if they run, else those that the
     environment variable MILLSTREAM_SERVERS names, else local ones of another folder. ``options``

@@ -128,7 +128,7 @@ class Stream:
     ) -> Stream:
         """One row for each row, made by a function of a dict of columns.
 
-        The result's columns are told by ``schema`` or by the function's return annotation, a
+        The result's columns come from ``schema`` or the function's return annotation, a
         dataclass, TypedDict or NamedTuple; of a single column, the function may give the value
         alone. A row on which the function raises stops the pipeline,
         unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
@@ -395,7 +395,7 @@ class Stream:
         ``headers`` maps names to columns; rows that are equal in ``partition_by`` go to one
         partition, in place of those with equal keys.
 
-        Rows that are taken back are records, too, told by the header ``kind``. With
+        Rows that are taken back are records, too, marked by the header ``kind``. With
         ``changes="upsert"`` a record replaces the one before it with its key, as in a compacted
         topic, and one that is only taken back becomes a tombstone.
 
