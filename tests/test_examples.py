@@ -32,7 +32,7 @@ def started(folder: Path, name: str, *arguments: str) -> subprocess.Popen[str]:
 def complaints(errors: str) -> str:
     """What standard error has besides the line that a slow start is reported with."""
     lines = errors.splitlines(keepends=True)
-    return "".join(line for line in lines if ": starting Java and Spark" not in line)
+    return "".join(line for line in lines if not re.search(r" job '.+': starting", line))
 
 
 def printed(folder: Path, name: str, *arguments: str) -> list[str]:
