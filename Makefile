@@ -25,7 +25,7 @@ test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	@$(python) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 # What needs neither Spark nor Kafka, and is the meaning of a program all the same.
-quick := $(addprefix tests/,model plan reference engine test_public_names.py test_error_pages.py test_docs.py)
+quick := $(addprefix tests/,model plan reference engine physical test_public_names.py test_error_pages.py test_docs.py)
 check: lint ## Run the checks and the tests without Spark and Kafka: two minutes, while you work
 	$(heading) 'Tests without Spark and Kafka (pytest)'
 	@$(python) -m pytest --numprocesses 2 --dist worksteal --quiet $(quick) $(ARGS)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.spec import Spec
-from millstream.spark.session import local_session
+from millstream.spark.driver.session import local_session
 
 PARTITIONS = 2
 

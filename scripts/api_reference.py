@@ -20,8 +20,8 @@ SECTIONS = {
     "millstream.sources": "Sources",
     "millstream.stream": "Streams",
     "millstream.pipeline": "Programs",
-    "millstream.job": "Jobs",
-    "millstream.progress": "Jobs",
+    "millstream.jobs.job": "Jobs",
+    "millstream.reports.progress": "Jobs",
     "millstream.model.aggregates": "What: aggregates",
     "millstream.model.windows": "Where: windows",
     "millstream.model.triggers": "When: triggers",
@@ -36,9 +36,9 @@ SECTIONS = {
 """The sections of the page, by the module in which a name is defined."""
 
 RETURNED = (
-    "millstream.job.Job",
-    "millstream.progress.Progress",
-    "millstream.progress.Split",
+    "millstream.jobs.job.Job",
+    "millstream.reports.progress.Progress",
+    "millstream.reports.progress.Split",
     "millstream.model.triggers.Trigger",
     "millstream.kafka.local.up",
     "millstream.kafka.local.down",

@@ -94,4 +94,4 @@ def test_importing_millstream_imports_no_dataframe_library_and_no_spark() -> Non
 )
 def test_only_programs_with_schemas_or_expressions_load_the_reader_of_sql(program: str) -> None:
     loaded = loaded_by(program)
-    assert {"sqlglot", "millstream.reference", "millstream.job"} & loaded == set()
+    assert {"sqlglot", "millstream.reference", "millstream.jobs.job"} & loaded == set()

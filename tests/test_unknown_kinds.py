@@ -9,21 +9,21 @@ import pytest
 from pyspark.sql.types import StructType
 
 import millstream as ms
-from millstream.job import run_to_the_end
+from millstream.jobs.job import run_to_the_end
 from millstream.model.triggers import Trigger
-from millstream.plan.details import details
+from millstream.physical.plan import Instance, physical
+from millstream.plan.explain.details import details
 from millstream.plan.finishing import finishes, fires, uses_clock
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, OneInput, SplitSource
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
-from millstream.spark.jvm import Port, Wide
-from millstream.spark.physical import Instance, physical
-from millstream.spark.reading import reader
-from millstream.spark.row_types import RowTypes
-from millstream.spark.sinks import committer_of, writer_of
-from millstream.spark.slices import Slice
-from millstream.spark.sql_listing import Listing
+from millstream.sinks.kinds import committer_of, writer_of
+from millstream.sinks.slices import Slice
+from millstream.spark.lower.jvm_stage import Port, Wide
+from millstream.spark.lower.row_types import RowTypes
+from millstream.spark.lower.sql_listing import Listing
+from millstream.spark.sources.reading import reader
 
 ROWS = ms.from_rows([(1,), (2,)], schema="n int")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from millstream.cli.interrupting import EXIT_CODE
+from millstream.drawing.draw import Drawing
 from millstream.model.errors import MillstreamError
-from millstream.testing.drawing import Drawing
 
 from .run import run
 from .view import Moment, equation

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from millstream.drawing.draw import Drawing
+from millstream.model.script import Step
 from millstream.testing import (
     Elements,
     LateElement,
@@ -17,8 +19,6 @@ from millstream.testing import (
     Watermark,
     draw,
 )
-from millstream.testing.drawing import Drawing
-from millstream.testing.steps import Step
 
 from .scoreboard import Firing, Total
 from .scores import Score

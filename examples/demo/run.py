@@ -12,14 +12,14 @@ from rich.console import Console
 
 from millstream.cli.interrupting import Interrupts, interrupts
 from millstream.cli.printing import progress_line
-from millstream.interrupts import interrupts_later
-from millstream.job import Job
+from millstream.drawing.draw import Drawing
+from millstream.jobs.job import Job
 from millstream.kafka import local
 from millstream.kafka.connection import Connection
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.topics import create_topic
-from millstream.progress import Progress
-from millstream.testing.drawing import Drawing
+from millstream.reports.progress import Progress
+from millstream.system.interrupts import interrupts_later
 
 from .picture import History
 from .program import team_totals

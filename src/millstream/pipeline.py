@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError, did_you_mean
-from millstream.plan.drawing import draw_plan
-from millstream.plan.explain import explain_plan
-from millstream.plan.files import checked_path
+from millstream.plan.build.files import checked_path
+from millstream.plan.explain.drawing import draw_plan
+from millstream.plan.explain.text import explain_plan
 from millstream.plan.names import check_names, checked_job_name, with_distinct_names
 from millstream.plan.nodes import Node, Sink
-from millstream.tracebacks import ShortTraceback
+from millstream.reports.tracebacks import ShortTraceback
 
 if TYPE_CHECKING:
-    from millstream.job import Job
+    from millstream.jobs.job import Job
 
 Plan = Literal["logical", "physical"]
 """The plans that can be explained."""
@@ -77,7 +77,7 @@ class Pipeline:
         [(False, 1), (True, 2)]
         """
         # The reference and its SQL take most of an import: only programs that run pay it.
-        from millstream.launching import run
+        from millstream.jobs.launching import run
 
         folder = None if checkpoint is None else checked_path(checkpoint)
         wait = None if every is None else -(-positive(every, what="every") // 1000)
@@ -114,7 +114,7 @@ class Pipeline:
         if checked_plan(plan) == "logical":
             print(explain_plan(*self.sinks))
             return
-        from millstream.launching import explain
+        from millstream.jobs.launching import explain
 
         print(explain(self.sinks))
 

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import WatermarkPolicy, ascending
-from millstream.plan.counts import checked_count
-from millstream.plan.files import (
+from millstream.plan.build.files import (
     LINES,
     check_read,
     checked_columns,
@@ -20,8 +19,8 @@ from millstream.plan.files import (
     checked_path,
     file_schema,
 )
-from millstream.plan.frames import checked_frame, frame_schema
-from millstream.plan.kafka import (
+from millstream.plan.build.frames import checked_frame, frame_schema
+from millstream.plan.build.kafka import (
     RECORD,
     checked_choice,
     checked_position,
@@ -30,6 +29,7 @@ from millstream.plan.kafka import (
     record_format,
     with_metadata,
 )
+from millstream.plan.counts import checked_count
 from millstream.plan.names import automatic_name, checked_name
 from millstream.plan.nodes import (
     FilesSource,
@@ -42,10 +42,10 @@ from millstream.plan.nodes import (
     TestSource,
 )
 from millstream.plan.positions import RecordFormat
-from millstream.plan.rows import rows_of
-from millstream.plan.schema import Field, Schema
 from millstream.plan.steps import in_step
 from millstream.plan.targets import FileFormat
+from millstream.plan.types.rows import rows_of
+from millstream.plan.types.schema import Field, Schema
 from millstream.stream import Stream
 
 _TICKS = Schema((Field("timestamp", "TIMESTAMP"), Field("value", "BIGINT")))
@@ -117,7 +117,7 @@ def read_files(
         place, given = checked_path(path), checked_options(options)
         if checked == "parquet" and schema is None:
             # Only programs that look into files before they run pay for Arrow and PySpark.
-            from millstream.spark.file_columns import parquet_schema
+            from millstream.spark.sources.file_columns import parquet_schema
 
             columns = parquet_schema(place, given)
         else:

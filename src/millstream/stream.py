@@ -25,21 +25,20 @@ from millstream.model.windowing import (
 )
 from millstream.model.windows import Window
 from millstream.pipeline import Pipeline, Plan, checked_plan
-from millstream.plan import building
+from millstream.plan.build import steps as building
+from millstream.plan.build.complete import OutputMode, checked_table
+from millstream.plan.build.files import checked_options, files_target
+from millstream.plan.build.grouping import Keys, grouping
+from millstream.plan.build.kafka_target import kafka_target
 from millstream.plan.checks.each_function import checked_each
-from millstream.plan.complete import OutputMode, checked_table
 from millstream.plan.counts import checked_count
-from millstream.plan.details import Line, columns, settings
-from millstream.plan.drawing import draw_plan
-from millstream.plan.explain import explain_plan
-from millstream.plan.files import checked_options, files_target
-from millstream.plan.grouping import Keys, grouping
-from millstream.plan.kafka_target import kafka_target
+from millstream.plan.explain.details import Line, columns, settings
+from millstream.plan.explain.drawing import draw_plan
+from millstream.plan.explain.text import explain_plan
 from millstream.plan.lineage import taking_back
 from millstream.plan.names import automatic_name, checked_name, with_distinct_names
 from millstream.plan.nodes import Node, OnError
 from millstream.plan.other_words import instead_of
-from millstream.plan.schema import Schema
 from millstream.plan.steps import in_step
 from millstream.plan.targets import (
     Changes,
@@ -52,6 +51,7 @@ from millstream.plan.targets import (
     Table,
     Target,
 )
+from millstream.plan.types.schema import Schema
 
 _UNSAID = Windowing()
 

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from millstream.cli.main import app
-from millstream.java import java_command
 from millstream.kafka.jars import jars
 from millstream.kafka.local import Cluster
+from millstream.system.java import java_command
 
 _numbers = count(1)
 

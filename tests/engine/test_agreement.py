@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
-from millstream.engine import pieces, scatter, shard
+from millstream.engine.exchange import scatter
+from millstream.engine.state import arrivals as pieces
+from millstream.engine.state import shard
 from millstream.model.errors import RunError
 from millstream.testing import Elements, Watermark, engines, replay, test_stream
 from scripts import (
@@ -213,7 +215,7 @@ def test_shards_of_the_keys_give_together_what_all_keys_give(window, trigger, re
         "engine": "columnar",
     }
     whole = replay(steps=script, **program)
-    with patch("millstream.engine.compiled._MANY_ROWS", 0):  # group window by window, too
+    with patch("millstream.engine.grouping.compiled._MANY_ROWS", 0):  # group window by window, too
         shards = [replay(steps=[_only(step, key) for step in script], **program) for key in "ab"]
     assert Counter(seen(whole)) == Counter(pane for shard in shards for pane in seen(shard))
     assert Counter(whole.late) == Counter(late for shard in shards for late in shard.late)

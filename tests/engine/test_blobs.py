@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 import millstream as ms
-from millstream.engine.blobs import VERSION, packed, unpacked
-from millstream.engine.grouping import Grouping
-from millstream.engine.shard import Bucket, Clocks
-from millstream.engine.tables import Aggregated, State
+from millstream.engine.grouping.operator import Grouping
+from millstream.engine.grouping.tables import Aggregated, State
+from millstream.engine.state.blobs import VERSION, packed, unpacked
+from millstream.engine.state.shard import Bucket, Clocks
 from millstream.model.windowing import checked_windowing
 
 BATCH = pl.DataFrame(

@@ -11,7 +11,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from millstream.engine.hashing import hashed
+from millstream.engine.exchange.hashing import hashed
 
 _64 = 2**64 - 1
 

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import millstream as ms
-from millstream.engine.grouping import Grouping
-from millstream.engine.tables import Aggregated, State
+from millstream.engine.grouping.operator import Grouping
+from millstream.engine.grouping.tables import Aggregated, State
 from millstream.model.errors import RunError
 from millstream.model.windowing import checked_windowing
 from millstream.testing import Elements, Watermark, replay, test_stream

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import millstream as ms
-from millstream.engine import pieces
-from millstream.engine import shard as shard_module
-from millstream.engine.blobs import unpacked
-from millstream.engine.pieces import LANES
-from millstream.engine.scatter import Scatter
-from millstream.engine.shard import Shard, sharded
-from millstream.engine.tables import Aggregated
+from millstream.engine.exchange.scatter import Scatter
+from millstream.engine.grouping.tables import Aggregated
+from millstream.engine.state import arrivals as pieces
+from millstream.engine.state import shard as shard_module
+from millstream.engine.state.arrivals import LANES
+from millstream.engine.state.blobs import unpacked
+from millstream.engine.state.shard import Shard, sharded
 from millstream.model.windowing import Windowing
 from shards import DictStore
 

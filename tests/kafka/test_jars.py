@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from millstream.kafka.jars import Jar, cache_directory, jars, pinned
-from millstream.kafka.locking import locked
 from millstream.model.errors import KafkaError
+from millstream.system.locking import locked
 from ports import free_port
 
 FETCH = "from millstream.kafka.jars import jars; print(len(jars('connector', print)))"

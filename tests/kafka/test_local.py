@@ -19,8 +19,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from millstream.kafka import local
-from millstream.kafka.processes import Process
 from millstream.model.errors import KafkaError, PlanError, RunError
+from millstream.system.processes import Process
 from waiting import until
 
 

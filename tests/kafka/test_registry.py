@@ -12,8 +12,8 @@ from millstream.kafka import local, registry
 from millstream.kafka.broker import Broker
 from millstream.kafka.cluster import Cluster, read_cluster, write_cluster
 from millstream.kafka.connection import servers_of
-from millstream.kafka.processes import Process, _started
 from millstream.model.errors import KafkaError
+from millstream.system.processes import Process, _started
 
 MYSELF = Process(os.getpid(), _started(os.getpid()))
 DEAD = Process(os.getpid(), "before the last reboot")

@@ -23,11 +23,11 @@ from typer.testing import CliRunner
 import millstream as ms
 from brokers import started
 from millstream.cli.main import app
-from millstream.java import java_command
 from millstream.kafka.broker import HOST, Broker
 from millstream.kafka.connection import Connection
 from millstream.kafka.settings import client_settings
 from millstream.model.errors import KafkaError, RunError
+from millstream.system.java import java_command
 from ports import free_port
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test

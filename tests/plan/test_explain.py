@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import millstream as ms
-from millstream.plan.explain import explain_plan
+from millstream.plan.explain.text import explain_plan
 from millstream.plan.nodes import FrameSource
-from millstream.plan.schema import Schema
+from millstream.plan.types.schema import Schema
 from millstream.sources import test_stream
 
 SCORES = test_stream(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from millstream.model.errors import PlanError
-from millstream.plan.expressions import Expression, named_scalars, scalar
-from millstream.plan.schema import Schema
+from millstream.plan.sql.expressions import Expression, named_scalars, scalar
+from millstream.plan.types.schema import Schema
 
 SCHEMA = Schema.of(
     "points int, big bigint, ratio float, share double, price decimal(10, 2), team string, "

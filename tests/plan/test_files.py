@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import millstream as ms
-from millstream.plan.files import checked_options, checked_path, file_schema
+from millstream.plan.build.files import checked_options, checked_path, file_schema
 
 
 @dataclass

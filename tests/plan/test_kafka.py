@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import millstream as ms
-from millstream.plan.kafka import record_format
+from millstream.plan.build.kafka import record_format
 
 FLAT = (
     "a tinyint, b smallint, c int, d bigint, e float, f double, g decimal(10, 2), h string, "

@@ -10,7 +10,7 @@ import pytest
 
 import millstream as ms
 from millstream.plan.nodes import RowsSource
-from millstream.plan.schema import Schema
+from millstream.plan.types.schema import Schema
 
 SCHEMA = "user string, points int"
 

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, Optional, TypedDict
 import pytest
 
 from millstream.model.errors import PlanError
-from millstream.plan.schema import Field, Schema
+from millstream.plan.types.schema import Field, Schema
 
 
 def types(given: object) -> list[str | None]:

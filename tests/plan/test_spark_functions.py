@@ -6,8 +6,8 @@ import pytest
 
 import millstream as ms
 from millstream.model.errors import PlanError
-from millstream.plan.expressions import scalar
-from millstream.plan.schema import Schema
+from millstream.plan.sql.expressions import scalar
+from millstream.plan.types.schema import Schema
 
 SCHEMA = Schema.of("s string, n int, a array<int>, t timestamp, ok boolean")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import millstream as ms
-from millstream.plan.values import MisfitError, keeping, python_values
+from millstream.plan.types.values import MisfitError, keeping, python_values
 
 NOON = datetime(2024, 5, 1, 12)
 DAY = date(2024, 5, 1)

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from millstream.model.errors import RunError
-from millstream.plan.schema import Schema
-from millstream.plan.sql_failures import SqlError
+from millstream.plan.sql.failures import SqlError
+from millstream.plan.types.schema import Schema
 from millstream.reference.expressions import compiled
 
 SCHEMA = Schema.of(

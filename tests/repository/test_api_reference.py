@@ -9,7 +9,7 @@ import pytest
 import api_reference
 import millstream
 import millstream.testing
-from millstream.job import Job
+from millstream.jobs.job import Job
 
 PAGE = api_reference.PAGE.read_text(encoding="utf-8")
 CLASSES = (millstream.Stream, millstream.Pipeline, Job)

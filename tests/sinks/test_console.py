@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from millstream.plan.targets import Console
-from millstream.spark.console_cells import brief
-from millstream.spark.sinks import Committer, Slice, committer_of, writer_of
+from millstream.sinks.console_cells import brief
+from millstream.sinks.kinds import Committer, Slice, committer_of, writer_of
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 WINDOW = pa.struct([("start", TIMESTAMP), ("end", TIMESTAMP)])

@@ -11,7 +11,7 @@ import pytest
 from faulty import FAULTS
 from millstream.model.errors import RunError
 from millstream.plan.targets import Each
-from millstream.spark.sinks import Slice, committer_of, writer_of
+from millstream.sinks.kinds import Slice, committer_of, writer_of
 
 SLICE = Slice("a1b2c3d4", batch=7, number=2, attempt=11)
 

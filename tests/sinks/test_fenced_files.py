@@ -13,11 +13,11 @@ from pyarrow import fs
 from disks import Disk, Reader, disks, hidden, shown
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.targets import Files
-from millstream.spark.fence import Fence, record_name
-from millstream.spark.files import FilesCommitter, FilesWriter
-from millstream.spark.folders import Folder
-from millstream.spark.ledger import Commits
-from millstream.spark.slices import Slice
+from millstream.sinks.fence import Fence, record_name
+from millstream.sinks.files import FilesCommitter, FilesWriter
+from millstream.sinks.slices import Slice
+from millstream.spark.driver.ledger import Commits
+from millstream.system.folders import Folder
 
 RUN = "a1b2c3d4e5f6"
 JSON = Files("", "json")

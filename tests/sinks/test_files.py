@@ -20,10 +20,10 @@ from pyarrow import fs
 from disks import Crash, Disk, Reader, disks, hidden, shown
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.targets import Files
-from millstream.spark import files
-from millstream.spark.files import FilesCommitter, FilesWriter
-from millstream.spark.folders import Folder
-from millstream.spark.slices import Slice
+from millstream.sinks import files
+from millstream.sinks.files import FilesCommitter, FilesWriter
+from millstream.sinks.slices import Slice
+from millstream.system.folders import Folder
 
 RUN = "a1b2c3d4e5f6"
 JSON = Files("", "json")

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millstream.engine.python_rows import python_rows
 from millstream.plan.targets import FileFormat, Files
-from millstream.spark.formats import encoder_of, settings_of
-from millstream.spark.python_rows import python_rows
+from millstream.sinks.formats import encoder_of, settings_of
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
@@ -305,7 +305,7 @@ def test_names_end_as_readers_expect(format, options, ending):
 
 
 def test_a_compressed_file_is_one(tmp_path):
-    from millstream.spark.sinks import Slice, committer_of, writer_of
+    from millstream.sinks.kinds import Slice, committer_of, writer_of
 
     target = Files(str(tmp_path), "json", (("compression", "gzip"),))
     writer = writer_of("out", target, Slice("a1b2c3d4", 0, 0, 0))

@@ -8,8 +8,8 @@ import pytest
 import millstream as ms
 from millstream.kafka.partitioning import java_hash
 from millstream.plan.targets import Kafka
-from millstream.spark.kafka_sink import KafkaWriter, records_of
-from millstream.spark.slices import Slice
+from millstream.sinks.kafka import KafkaWriter, records_of
+from millstream.sinks.slices import Slice
 
 NOWHERE = "127.0.0.1:1"
 

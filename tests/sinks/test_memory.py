@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import millstream as ms
+from millstream.engine.python_rows import python_rows
 from millstream.plan.targets import Memory
-from millstream.spark.memory import MemoryCommitter
-from millstream.spark.python_rows import python_rows
-from millstream.spark.sinks import Slice, committer_of, writer_of
+from millstream.sinks.kinds import Slice, committer_of, writer_of
+from millstream.sinks.memory import MemoryCommitter
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 TIMESTAMP = pa.timestamp("us", "UTC")

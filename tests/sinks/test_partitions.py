@@ -15,12 +15,12 @@ from pyarrow import fs
 from disks import Crash, Disk, disks, hidden
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.targets import Files
-from millstream.spark import files
-from millstream.spark.files import FilesCommitter, FilesWriter
-from millstream.spark.folders import Folder
-from millstream.spark.partitions import by_folder
-from millstream.spark.sinks import check_results
-from millstream.spark.slices import Slice
+from millstream.sinks import files
+from millstream.sinks.files import FilesCommitter, FilesWriter
+from millstream.sinks.kinds import check_results
+from millstream.sinks.partitions import by_folder
+from millstream.sinks.slices import Slice
+from millstream.system.folders import Folder
 
 RUN = "a1b2c3d4e5f6"
 

@@ -10,7 +10,7 @@ import pytest
 
 from millstream.model.errors import PlanError
 from millstream.plan.targets import Files, Memory, Target
-from millstream.spark.sinks import Slice, check_folders, committer_of, writer_of
+from millstream.sinks.kinds import Slice, check_folders, committer_of, writer_of
 
 SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
 
@@ -48,7 +48,7 @@ def test_writers_need_no_spark():
     program = (
         "import sys\n"
         "from millstream.plan.targets import Console, Each, Files, Memory\n"
-        "from millstream.spark.sinks import Slice, committer_of, writer_of\n"
+        "from millstream.sinks.kinds import Slice, committer_of, writer_of\n"
         "for target in Memory(), Console(1), Each(print), Files('/out', 'json'):\n"
         "    writer_of('out', target, Slice('a1b2c3d4', 0, 0, 0)), committer_of('out', target)\n"
         "print('pyspark' in sys.modules)\n"

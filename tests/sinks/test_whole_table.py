@@ -7,9 +7,9 @@ import pytest
 
 from millstream.model.errors import RunError
 from millstream.plan.targets import Console, Each, Memory, Table
-from millstream.spark.fence import Fence
-from millstream.spark.memory import Rows
-from millstream.spark.sinks import committer_of
+from millstream.sinks.fence import Fence
+from millstream.sinks.kinds import committer_of
+from millstream.sinks.memory import Rows
 
 BY_TEAM = Table(("team",), None)
 RUN = "a1b2c3d4"

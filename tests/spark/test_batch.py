@@ -21,9 +21,9 @@ import faulty
 import millstream as ms
 from agreement import AGGREGATES
 from bags import assert_same_rows, bag
-from millstream.job import run_to_the_end
+from millstream.jobs.job import run_to_the_end
 from millstream.model.errors import PlanError, RunError
-from millstream.spark.failures import explained
+from millstream.spark.driver.failures import explained
 from millstream.testing import Elements
 from scripts import NUMBERS, refinements, safe_triggers, settings_of_windows, steps, windows
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import millstream as ms
-from millstream.spark.checkpoint import opened
-from millstream.spark.physical import physical
+from millstream.physical.plan import physical
+from millstream.spark.driver.checkpoint import opened
 
 COLUMNS = "k string, x int, at double"
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from millstream.spark.decoding import decoded
-from millstream.spark.python_rows import python_rows
+from millstream.engine.python_rows import python_rows
+from millstream.spark.sources.decoding import decoded
 
 INSTANT, LOCAL = pa.timestamp("us", "UTC"), pa.timestamp("us")
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 
 import millstream as ms
-from millstream.spark.failures import explained, recognised
+from millstream.spark.driver.failures import explained, recognised
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 

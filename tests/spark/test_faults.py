@@ -21,10 +21,10 @@ import millstream as ms
 import mortal
 from families import Family
 from millstream.model.watermarks import WatermarkPolicy
+from millstream.physical.plan import physical
 from millstream.reference.interpreter import Interpreter
-from millstream.spark.checkpoint import opened
-from millstream.spark.folders import Folder
-from millstream.spark.physical import physical
+from millstream.spark.driver.checkpoint import opened
+from millstream.system.folders import Folder
 
 POINTS = {
     "read": 1,

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 import millstream as ms
 from millstream.model.errors import RunError
 from millstream.plan.nodes import FilesSource
-from millstream.spark.file_columns import check_files
+from millstream.spark.sources.file_columns import check_files
 
 DDL = "usr string, points int"
 ROWS = [{"user": "ann", "points": 3}, {"user": "bob", "points": None, "more": 1}]

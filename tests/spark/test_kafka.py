@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 import millstream as ms
 import topics
 from bags import bag
-from millstream.job import run_to_the_end
+from millstream.jobs.job import run_to_the_end
 from millstream.kafka.connection import Connection
 from millstream.kafka.groups import describe_group
 from millstream.kafka.positions import Position
@@ -23,7 +23,8 @@ from millstream.kafka.topics import (
     delete_records,
 )
 from millstream.model.errors import KafkaError, PlanError
-from millstream.spark import kafka_source, known_topics
+from millstream.spark.driver import known_topics
+from millstream.spark.sources import kafka as kafka_source
 from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from millstream.model.errors import KafkaError
-from millstream.spark.failures import explained
+from millstream.spark.driver.failures import explained
 
 QUERY = "Current Committed Offsets: {KafkaV2[Subscribe[scores, bonus]]: {}}"
 

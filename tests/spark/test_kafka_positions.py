@@ -21,9 +21,9 @@ from millstream.kafka.topics import (
 )
 from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
 from millstream.model.errors import KafkaError, PlanError, RunError
-from millstream.spark.kafka_losses import Losses
-from millstream.spark.kafka_source import Positions, Topics, _options, opened_topics
-from millstream.spark.known_topics import KnownTopics
+from millstream.spark.driver.kafka_losses import Losses
+from millstream.spark.driver.known_topics import KnownTopics
+from millstream.spark.sources.kafka import Positions, Topics, _options, opened_topics
 
 
 @pytest.fixture

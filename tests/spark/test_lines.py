@@ -16,12 +16,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import millstream as ms
-import millstream.spark.lines
+import millstream.spark.sources.lines
 from bags import bag
 from millstream.model.errors import RunError
 from millstream.plan.layouts import Layout
-from millstream.spark import session
-from millstream.spark.loading import decoded_lines, depth
+from millstream.spark.driver import session
+from millstream.spark.sources.loading import decoded_lines, depth
 
 TWO = pa.schema([("user", pa.string()), ("n", pa.int32())])
 
@@ -106,7 +106,7 @@ def test_an_empty_file_has_no_rows(tmp_path: Path, layout: Layout) -> None:
 def test_lines_may_be_longer_than_what_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(millstream.spark.lines, "_BLOCK", block)
+    monkeypatch.setattr(millstream.spark.sources.lines, "_BLOCK", block)
     name = "Größe ✓ 😀" * 20
     text = f'{{"user": "{name}", "n": 1}}\n\nnonsense\n{{"user": "ann", "n": 3}}'
     (tmp_path / "in").write_text(text)

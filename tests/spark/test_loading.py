@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 import millstream as ms
 from bags import bag
+from millstream.engine.python_rows import python_rows
 from millstream.model.errors import RunError
-from millstream.spark.loading import depth, loaded
-from millstream.spark.physical import physical
-from millstream.spark.python_rows import python_rows
-from millstream.spark.row_types import arrow_of, struct_of
-from millstream.spark.session import sees_files
+from millstream.physical.plan import physical
+from millstream.spark.driver.session import sees_files
+from millstream.spark.lower.row_types import arrow_of, struct_of
+from millstream.spark.sources.loading import depth, loaded
 
 DDL = (
     "whole bigint, small int, real double, text string, raw binary, yes boolean, day date, "

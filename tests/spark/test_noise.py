@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import subprocess, sys, threading
-from millstream.spark.noise import less_noise
+from millstream.spark.driver.stderr_filter import less_noise
 
 with less_noise():
     subprocess.run(["sh", "-c", sys.argv[1]])

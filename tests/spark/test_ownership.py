@@ -15,14 +15,14 @@ import pytest
 from pyarrow import fs
 
 import millstream as ms
-from millstream.spark import ownership
-from millstream.spark.folders import Folder
-from millstream.spark.ownership import Owner
+from millstream.spark.driver import ownership
+from millstream.spark.driver.ownership import Owner
+from millstream.system.folders import Folder
 from waiting import until
 
 TAKE = """
 import sys
-from millstream.spark.ownership import Owner
+from millstream.spark.driver.ownership import Owner
 owner = Owner.take("job", sys.argv[1])
 print(owner.fence.owner, flush=True)
 sys.stdin.read()

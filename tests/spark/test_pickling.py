@@ -13,9 +13,9 @@ from pyspark import cloudpickle
 
 import millstream as ms
 from millstream.plan.targets import Each
-from millstream.spark.pickling import pickled
-from millstream.spark.remote import RemoteBatch
-from millstream.spark.step import unpacked
+from millstream.spark.connect import RemoteBatch
+from millstream.spark.lower.pickling import pickled
+from millstream.spark.worker.processor import unpacked
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as the program that is run
 

@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 import millstream as ms
-from millstream.engine.scatter import Scatter
+from millstream.engine.exchange.scatter import Scatter
 from millstream.model.errors import RunError
 from millstream.model.watermarks import Silence
 from millstream.model.windowing import checked_windowing
-from millstream.spark.moments import Moment
-from millstream.spark.ownership import Owner
-from millstream.spark.repairs import Repair, repair, repairs_in
-from millstream.spark.specs import GroupingSpec
-from millstream.spark.stage import Shelf, Stage
-from millstream.spark.wire import Envelope
+from millstream.physical.specs import GroupingSpec
+from millstream.spark.driver.ownership import Owner
+from millstream.spark.driver.repairs import Repair, repair, repairs_in
+from millstream.spark.worker.batch_clock import Moment
+from millstream.spark.worker.envelopes import Envelope
+from millstream.spark.worker.stateful_stage import Shelf, Stage
 
 COUNTS = GroupingSpec(
     name="counts",
@@ -47,7 +47,9 @@ class Job:
     def batch(self, number, *times):
         """The rows that are late, and the output watermark."""
         moment = Moment(number, 0)
-        self.monkeypatch.setattr("millstream.spark.stage.of_this_task", lambda run: moment)
+        self.monkeypatch.setattr(
+            "millstream.spark.worker.stateful_stage.of_this_task", lambda run: moment
+        )
         scatter = Scatter(COUNTS.grouping, COUNTS.engine_keys, 1)
         rows = pl.DataFrame({"time": times, "sign": [1] * len(times)})
         given = [Envelope(0, "rows/at", "mark", split="", value=max(times))]

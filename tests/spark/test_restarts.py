@@ -16,7 +16,7 @@ from pyspark import cloudpickle
 import millstream as ms
 import topics
 from millstream.model.errors import PlanError, RunError
-from millstream.spark.restarts import WITHIN, Restarts, loss_of
+from millstream.spark.driver.restarts import WITHIN, Restarts, loss_of
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
 

@@ -9,11 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from millstream.spark.scratch import scratch_folder
+from millstream.spark.driver.scratch import scratch_folder
 
 MAKE = """
 import os, signal, sys
-from millstream.spark.scratch import scratch_folder
+from millstream.spark.driver.scratch import scratch_folder
 print(scratch_folder(sys.argv[1]), flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.spark.session import java_options
+from millstream.spark.driver.session import java_options
 
 SIMPLE = "-XX:+UseSerialGC"
 

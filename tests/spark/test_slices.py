@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 
 import millstream as ms
-from millstream.engine.blobs import packed, unpacked
+from millstream.engine.rows import SPLIT
+from millstream.engine.state.blobs import packed, unpacked
+from millstream.physical.plan import physical
 from millstream.plan.targets import Memory
-from millstream.spark.hop import Hop, Run
-from millstream.spark.memory import Rows
-from millstream.spark.packing import keep_packing, packing_of
-from millstream.spark.physical import physical
-from millstream.spark.slices import number_of
-from millstream.spark.tables import SPLIT
-from millstream.spark.tasks import PortSpec, ToSink, Write
-from millstream.spark.wire import ARROW, Envelope, batches_of, envelopes_in
+from millstream.sinks.memory import Rows
+from millstream.sinks.slices import number_of
+from millstream.spark.sources.file_tasks import keep_packing, packing_of
+from millstream.spark.worker.envelopes import ARROW, Envelope, batches_of, envelopes_in
+from millstream.spark.worker.python_stage import Hop, Run
+from millstream.spark.worker.tasks import PortSpec, ToSink, Write
 
 
 def place(name, number=0):

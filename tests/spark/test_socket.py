@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 
 import millstream as ms
 from millstream.model.errors import RunError
-from millstream.spark import socket_source
-from millstream.spark.socket_source import LinesReader
+from millstream.spark.sources import socket as socket_source
+from millstream.spark.sources.socket import LinesReader
 from ports import free_port
 from waiting import until
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import millstream as ms
-from millstream.plan.file_options import READER
-from millstream.plan.spark_functions import spark_functions
+from millstream.plan.build.file_options import READER
+from millstream.plan.sql.spark_functions import spark_functions
 from millstream.plan.targets import FileFormat
 
 

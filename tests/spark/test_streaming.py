@@ -22,12 +22,12 @@ from pyspark import cloudpickle
 
 import millstream as ms
 from bags import bag
-from millstream.job import Job, run_to_the_end
+from millstream.jobs.job import Job, run_to_the_end
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.nodes import Grouping
 from millstream.reference.interpreter import Interpreter
-from millstream.spark.ledger import written
+from millstream.spark.driver.ledger import written
 from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
@@ -552,7 +552,7 @@ def test_what_a_batch_was_to_spark_is_let_go_soon_after_its_end(spark, tmp_path,
         held.append(weakref.ref(frame._jdf))
         return written(last, frame, number)
 
-    monkeypatch.setattr("millstream.spark.running.written", noted)
+    monkeypatch.setattr("millstream.spark.driver.running.written", noted)
     rows = ms.read_files(tmp_path / "in", "json", EVENTS, max_files_per_batch=1).collect("all")
     for number in range(3):
         put(tmp_path / "in", number, events(("x", "ann", number, 1.0)))

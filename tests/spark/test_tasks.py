@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 import millstream as ms
-from millstream.engine.blobs import unpacked
+from millstream.engine.rows import SIGN, TIME, late_rows
+from millstream.engine.state.blobs import unpacked
+from millstream.physical.plan import physical
+from millstream.physical.specs import InputSpec, spec_of
 from millstream.plan.nodes import Grouping
-from millstream.spark.physical import physical
-from millstream.spark.specs import InputSpec, spec_of
-from millstream.spark.tables import SIGN, TIME, late_rows
-from millstream.spark.tasks import Group
+from millstream.spark.worker.tasks import Group
 
 
 class Sent:

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import millstream as ms
 from millstream.cli.main import app
 from millstream.model.instants import START_OF_TIME
-from millstream.progress import Split, moment
-from millstream.spark.standing import Standing
-from millstream.spark.time_warnings import TimeWarnings
+from millstream.reports.progress import Split, moment
+from millstream.spark.driver.shard_progress import Standing
+from millstream.spark.driver.time_warnings import TimeWarnings
 from waiting import until
 
 NOW = time.time() // 60 * 60

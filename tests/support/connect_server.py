@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from families import bound_to_its_test
 from millstream.kafka.jars import jars
-from millstream.spark.noise import LOGGING
+from millstream.spark.driver.stderr_filter import LOGGING
 
 
 def main(port: str) -> None:

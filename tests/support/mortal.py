@@ -18,9 +18,9 @@ from typing import Any
 
 import millstream as ms
 from families import bound_to_its_test
-from millstream.spark.folders import Folder
-from millstream.spark.ledger import Ledger
+from millstream.spark.driver.ledger import Ledger
 from millstream.stream import Stream
+from millstream.system.folders import Folder
 
 COLUMNS = "batch int, team string, points int, at double"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from millstream.engine.scatter import Scatter
-from millstream.engine.shard import Shard, sharded
-from millstream.engine.tables import Output
+from millstream.engine.exchange.scatter import Scatter
+from millstream.engine.grouping.tables import Output
+from millstream.engine.state.shard import Shard, sharded
 from millstream.reference.elements import Element, Late
 from millstream.testing.on_columns import ColumnarGroups
 

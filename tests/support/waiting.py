@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from millstream.job import Job
+from millstream.jobs.job import Job
 
 AT_MOST = 120.0  # seconds; what is waited for takes a few where nothing else runs
 

@@ -8,7 +8,7 @@ import typer
 
 from millstream.cli.printing import print_line
 from millstream.model.instants import instant
-from millstream.spark.repairs import repair as ask_for_repair
+from millstream.spark.driver.repairs import repair as ask_for_repair
 
 app = typer.Typer(help="Checkpoints of jobs.", no_args_is_help=True)
 

@@ -15,7 +15,7 @@ from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_fo
 from millstream.kafka.consuming import consume
 from millstream.kafka.positions import position
 from millstream.kafka.records import Encoding, Record
-from millstream.progress import counted
+from millstream.reports.progress import counted
 
 
 def command(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from millstream.interrupts import on_interrupt
+from millstream.system.interrupts import on_interrupt
 
 EXIT_CODE = 130
 """As shells count it: 128 and the number of the signal."""

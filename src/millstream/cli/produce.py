@@ -18,7 +18,7 @@ from millstream.kafka.producing import Deliveries, Lines, produce
 from millstream.kafka.records import Encoding, NewRecord, decoded, header_name, timestamp_of
 from millstream.kafka.rights import check_topic_rights
 from millstream.kafka.topics import longest_batch, partitions_of
-from millstream.progress import counted
+from millstream.reports.progress import counted
 
 _LONGEST = 100_000_000  # bytes of a record: brokers take no longer request, and judge the rest
 _BATCH = 1_000_000  # bytes of records that go together

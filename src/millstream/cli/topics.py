@@ -19,7 +19,7 @@ from millstream.cli.printing import (
 )
 from millstream.kafka import topics
 from millstream.kafka.positions import position
-from millstream.progress import counted
+from millstream.reports.progress import counted
 
 app = typer.Typer(help="Topics of a Kafka cluster.", no_args_is_help=True)
 

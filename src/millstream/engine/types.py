@@ -7,7 +7,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from millstream.plan.result_types import base_type
+from millstream.plan.types.result_types import base_type
 
 _PLAIN = {
     "TINYINT": pa.int8(),
@@ -38,7 +38,7 @@ def arrow_type(type: str) -> pa.DataType | None:
     if base == "DECIMAL":
         precision, scale = map(int, re.findall(r"\d+", type))
         return pa.decimal128(precision, scale)
-    from millstream.plan.ddl import inner_types
+    from millstream.plan.types.ddl import inner_types
 
     inner = [(name, arrow_type(each)) for name, each in inner_types(type)]
     if not inner or any(each is None for _, each in inner):

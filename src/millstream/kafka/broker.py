@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from millstream.java import java_command, java_runs
 from millstream.kafka.broker_failures import not_started
-from millstream.kafka.processes import Process, spawn
+from millstream.system.java import java_command, java_runs
+from millstream.system.processes import Process, spawn
 
 HOST = "127.0.0.1"
 

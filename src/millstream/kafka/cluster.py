@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from millstream.kafka.broker import Broker
-from millstream.kafka.processes import Process
 from millstream.model.errors import KafkaError, PlanError
+from millstream.system.processes import Process
 
 _STATE = "cluster.json"
 DELETE = "end brokers that may still run, and delete the folder"

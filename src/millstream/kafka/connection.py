@@ -16,12 +16,12 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import AdminClient
 
-from millstream.interrupts import interrupts_later
 from millstream.kafka.local import data_folder, running, where_others_run
 from millstream.kafka.registry import running_clusters
 from millstream.kafka.settings import DECIDED, unknown_setting
 from millstream.model.errors import KafkaError
-from millstream.plan.kafka import server_addresses
+from millstream.plan.build.kafka import server_addresses
+from millstream.system.interrupts import interrupts_later
 
 PATIENCE = 10.0
 """Seconds that brokers which say nothing get to answer."""

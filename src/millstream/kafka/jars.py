@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from millstream.java import java_command, java_runs
-from millstream.kafka.locking import locked
 from millstream.model.errors import KafkaError
+from millstream.system.java import java_command, java_runs
+from millstream.system.locking import locked
 
 Say = Callable[[str], None]
 """Is told what is being done, for people who wait."""

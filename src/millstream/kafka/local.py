@@ -34,10 +34,10 @@ from millstream.kafka.broker import (
 from millstream.kafka.broker_failures import no_room, not_started, port_reserved, port_taken
 from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
 from millstream.kafka.jars import Say, jars
-from millstream.kafka.locking import locked
-from millstream.kafka.processes import Process
 from millstream.kafka.registry import forget, register, running_clusters
 from millstream.model.errors import KafkaError, PlanError
+from millstream.system.locking import locked
+from millstream.system.processes import Process
 
 DEFAULT_PORT = 9092
 _A_MOMENT = 0.1  # seconds between two looks

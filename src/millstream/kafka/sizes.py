@@ -12,11 +12,11 @@ import subprocess
 from collections.abc import Collection
 from tempfile import NamedTemporaryFile
 
-from millstream.java import java_command, java_runs
 from millstream.kafka.connection import Connection, check_reachable
 from millstream.kafka.jars import Say, jars
 from millstream.kafka.settings import java_properties
 from millstream.model.errors import KafkaError
+from millstream.system.java import java_command, java_runs
 
 _TOOL = "org.apache.kafka.tools.LogDirsCommand"
 _JAVA = ["-Xmx256m", "-XX:TieredStopAtLevel=1"]

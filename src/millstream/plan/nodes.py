@@ -9,11 +9,11 @@ from typing import Any, Literal
 from millstream.model.aggregates import Aggregate
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windowing import Windowing
-from millstream.plan.expressions import Expression
 from millstream.plan.layouts import Layout, layout_of
 from millstream.plan.positions import Position, RecordFormat
-from millstream.plan.schema import Schema
+from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import FileFormat, Target
+from millstream.plan.types.schema import Schema
 
 OnError = Literal["fail", "reject", "drop"]
 OnMalformed = Literal["reject", "null"]

@@ -14,7 +14,7 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.errors import MillstreamError, RunError
 from millstream.model.panes import Kind
 from millstream.plan.records import shown
-from millstream.plan.values import MisfitError, keeping, python_values
+from millstream.plan.types.values import MisfitError, keeping, python_values
 from millstream.reference.elements import Element
 from millstream.reference.functions import cause_of, failure, listed
 from millstream.reference.ordering import ordering
@@ -250,7 +250,7 @@ def fold(combine: described.Combine, values: Sequence[Any]) -> Any:
 @cache
 def promised_type(returns: str) -> str:
     """The Spark type that a user's accumulator says it gives, in canonical form."""
-    from millstream.plan.schema_reading import python_type
+    from millstream.plan.types.schema_reading import python_type
 
     return python_type(returns)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from millstream.plan.sql_failures import SqlError
+from millstream.plan.sql.failures import SqlError
 
 _T = exp.DType
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

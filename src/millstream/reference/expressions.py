@@ -15,9 +15,9 @@ from typing import Any
 from sqlglot import exp
 
 from millstream.model.errors import RunError
-from millstream.plan.schema import Schema
-from millstream.plan.sql import typed_tree
-from millstream.plan.sql_failures import SqlError
+from millstream.plan.sql.failures import SqlError
+from millstream.plan.sql.reading import typed_tree
+from millstream.plan.types.schema import Schema
 from millstream.reference.casts import cast, knows
 from millstream.reference.sql_functions import BOUNDS, FUNCTIONS, equal, in_range, item
 

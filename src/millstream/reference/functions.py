@@ -11,11 +11,11 @@ from copy import deepcopy
 from typing import Any
 
 from millstream.model.errors import MillstreamError, RunError
-from millstream.plan.functions import function_name
+from millstream.plan.build.functions import function_name
 from millstream.plan.nodes import Function, KeyFunction
 from millstream.plan.records import MOST_TEXT, shown, text_of
-from millstream.plan.rows import row_of
-from millstream.plan.values import MisfitError, keeping, python_values
+from millstream.plan.types.rows import row_of
+from millstream.plan.types.values import MisfitError, keeping, python_values
 from millstream.reference.rows import Row
 
 Reject = Callable[[str, Any], None]

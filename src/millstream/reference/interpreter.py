@@ -18,13 +18,13 @@ from millstream.model.watermarks import (
     why_ahead,
 )
 from millstream.plan import nodes
-from millstream.plan.expressions import Expression
 from millstream.plan.lineage import allowed_ahead, kind_column, taking_back
 from millstream.plan.nodes import Node, walk
 from millstream.plan.records import record_text
-from millstream.plan.schema import Schema
-from millstream.plan.sql_failures import Sql, SqlError, sql_failure, sql_of, sql_reason
+from millstream.plan.sql.expressions import Expression
+from millstream.plan.sql.failures import Sql, SqlError, sql_failure, sql_of, sql_reason
 from millstream.plan.steps import in_step
+from millstream.plan.types.schema import Schema
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import compiled

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from millstream.plan.sql_failures import SqlError
+from millstream.plan.sql.failures import SqlError
 from millstream.reference.casts import to_text
 from millstream.reference.ordering import ordering
 

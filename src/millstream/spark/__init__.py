@@ -1,5 +1,5 @@
 """Runs groupings on Spark Structured Streaming."""
 
-from millstream.spark.versions import check_pyspark
+from millstream.spark.compat.versions import check_pyspark
 
 check_pyspark()

@@ -1,11 +1,11 @@
 """What users test their own pipelines with: scripts of steps, replayed on any engine."""
 
+from millstream.drawing.draw import draw
 from millstream.model.panes import LateElement, Pane
+from millstream.model.script import Elements, ProcessingTime, Watermark
 from millstream.sources import test_stream
-from millstream.testing.drawing import draw
 from millstream.testing.panes import Panes
 from millstream.testing.replay import replay
-from millstream.testing.steps import Elements, ProcessingTime, Watermark
 from millstream.testing.transcripts import Transcript, load
 
 __all__ = [

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, did_you_mean
+from millstream.model.script import Step
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
-from millstream.testing.steps import Step
 
 
 def _columnar_groups(

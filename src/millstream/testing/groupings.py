@@ -10,10 +10,11 @@ from typing import Any
 from millstream.model.aggregates import Aggregate, Collect, Top
 from millstream.model.instants import START_OF_TIME, seconds
 from millstream.model.panes import LateElement, Pane
+from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
-from millstream.plan.expressions import scalar
-from millstream.plan.schema import Field, Schema
+from millstream.plan.sql.expressions import scalar
+from millstream.plan.types.schema import Field, Schema
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import Compute, compiled
@@ -21,7 +22,6 @@ from millstream.reference.functions import failure
 from millstream.reference.grouping import Groups, MakeGroups
 from millstream.reference.ordering import ordering
 from millstream.testing.panes import Panes
-from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 Summary = Aggregate | Callable[[list[Any]], Any] | None
 """What a pane's ``values`` are: an aggregate's value, a function's of the values, or they all."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from millstream.engine.grouping import Grouping
-from millstream.engine.tables import Aggregated, Output, State
+from millstream.engine.grouping.operator import Grouping
+from millstream.engine.grouping.tables import Aggregated, Output, State
 from millstream.model.aggregates import Count
 from millstream.model.errors import RunError
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
-from millstream.plan.values import MisfitError
+from millstream.plan.types.values import MisfitError
 from millstream.reference.aggregates import OF_NUMBERS, Column, summarise
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
 from millstream.reference.ordering import ordering

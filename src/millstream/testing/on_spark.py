@@ -14,19 +14,19 @@ import polars as pl
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.engine.blobs import unpacked
-from millstream.engine.scatter import Scatter
-from millstream.engine.tables import Output
+from millstream.engine.exchange.scatter import Scatter
+from millstream.engine.grouping.tables import Output
+from millstream.engine.state.blobs import unpacked
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.watermarks import Silence
 from millstream.model.windowing import Windowing
+from millstream.physical.specs import GroupingSpec
 from millstream.reference.aggregates import Column
-from millstream.spark.session import is_remote, local_session
-from millstream.spark.specs import GroupingSpec
-from millstream.spark.stage import Stage
-from millstream.spark.step import Step
-from millstream.spark.wire import ENVELOPE, Envelope, batches_of
+from millstream.spark.driver.session import is_remote, local_session
+from millstream.spark.worker.envelopes import ENVELOPE, Envelope, batches_of
+from millstream.spark.worker.processor import Step
+from millstream.spark.worker.stateful_stage import Stage
 from millstream.testing.on_columns import ColumnarGroups
 
 SHARDS = 2

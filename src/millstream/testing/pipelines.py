@@ -9,16 +9,16 @@ from typing import Any
 
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 from millstream.model.panes import LateElement, Pane
+from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Grouping, Node, Source, walk
-from millstream.plan.rows import row_of
-from millstream.plan.schema import Schema
+from millstream.plan.types.rows import row_of
+from millstream.plan.types.schema import Schema
 from millstream.reference.grouping import MakeGroups
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.interpreter import Step as Made
 from millstream.testing.groupings import late_of, pane_of
 from millstream.testing.panes import Panes
-from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
 def replay_stream(

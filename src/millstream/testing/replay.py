@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from millstream.model.durations import Duration
 from millstream.model.errors import TestingError, did_you_mean
 from millstream.model.refinements import Refinement
+from millstream.model.script import Step, checked_steps
 from millstream.model.triggers import Trigger
 from millstream.model.windowing import checked_windowing
 from millstream.model.windows import Window
@@ -17,7 +18,6 @@ from millstream.testing.engines import groups_of, run_steps
 from millstream.testing.groupings import Summary
 from millstream.testing.panes import Panes
 from millstream.testing.pipelines import replay_stream
-from millstream.testing.steps import Step, checked_steps
 from millstream.testing.transcripts import Transcript, load
 
 

@@ -11,8 +11,8 @@ from millstream.model.aggregates import Aggregate, Quantile, Top
 from millstream.model.durations import format_duration
 from millstream.model.instants import END_OF_TIME, seconds
 from millstream.model.panes import LateElement, Pane
+from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.model.windowing import Windowing
-from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 from millstream.testing.transcripts import Transcript
 
 

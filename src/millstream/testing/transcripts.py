@@ -21,11 +21,11 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 from millstream.model.instants import END_OF_TIME, instant, seconds
 from millstream.model.panes import LateElement, Pane
+from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.model.windowing import Windowing, checked_windowing
 from millstream.testing.call_text import AGGREGATES, REFINEMENTS, TRIGGERS, WINDOWS, read_call
 from millstream.testing.engines import run_steps
 from millstream.testing.panes import Panes
-from millstream.testing.steps import Elements, ProcessingTime, Step, Watermark
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.plan.values import MisfitError
+from millstream.plan.types.values import MisfitError
 from millstream.reference.ordering import ordering
 
 
@@ -20,7 +20,7 @@ class UntypedColumn:
     >>> column.of(["many"])
     Traceback (most recent call last):
         ...
-    millstream.plan.values.MisfitError: no type holds both 1 and 'many'
+    millstream.plan.types.values.MisfitError: no type holds both 1 and 'many'
     """
 
     def __init__(self, name: str) -> None:

@@ -19,9 +19,9 @@ from millstream.model.aggregates import (
     Variance,
 )
 from millstream.model.errors import PlanError
-from millstream.plan.expressions import Expression
 from millstream.plan.nodes import Grouping
-from millstream.plan.result_types import NUMBERS, base_type
+from millstream.plan.sql.expressions import Expression
+from millstream.plan.types.result_types import NUMBERS, base_type
 
 _OF_NUMBERS = (Sum, Mean, Variance, Stddev, Quantile)
 _OF_COMPARABLE = (Min, Max, CountDistinct, ApproxDistinct, CollectSet)

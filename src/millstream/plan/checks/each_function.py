@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from millstream.model.errors import PlanError
-from millstream.plan.functions import function_name
+from millstream.plan.build.functions import function_name
 
 
 def checked_each(function: Any) -> Callable[[Any, int, int], Any]:

@@ -7,9 +7,9 @@ from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.model.windows import Global
 from millstream.plan.lineage import untimed
 from millstream.plan.nodes import Grouping
-from millstream.plan.result_types import NUMBERS, base_type
-from millstream.plan.schema import Schema
 from millstream.plan.spelling import spelled
+from millstream.plan.types.result_types import NUMBERS, base_type
+from millstream.plan.types.schema import Schema
 
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", *NUMBERS)
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from millstream.model.errors import PlanError
-from millstream.plan.result_types import base_type
-from millstream.plan.schema import Field, Schema, quoted
 from millstream.plan.targets import FileFormat, Files
+from millstream.plan.types.result_types import base_type
+from millstream.plan.types.schema import Field, Schema, quoted
 
 _WITH_PARTS = ("ARRAY", "MAP", "STRUCT", "VARIANT")
 # Spark writes bytes to csv as a list of numbers, which is not what it then reads.
@@ -102,7 +102,7 @@ def _instead(schema: Schema, misfits: list[Field]) -> Iterator[str]:
 
 def _flat_parts(field: Field) -> list[str]:
     # sqlglot costs most of an import of millstream: only programs with schemas pay it.
-    from millstream.plan.ddl import inner_types
+    from millstream.plan.types.ddl import inner_types
 
     inner = inner_types(str(field.type)) if _base(field) == "STRUCT" else []
     return [name for name, type in inner if base_type(type) not in _NOT_IN_CSV]

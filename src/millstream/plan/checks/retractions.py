@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.model.refinements import discarding
-from millstream.plan.expressions import Expression
 from millstream.plan.lineage import kind_column, taking_back, up_to_groupings
 from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, Union, WithColumns
+from millstream.plan.sql.expressions import Expression
 
 
 def check_retractions(node: Grouping) -> None:

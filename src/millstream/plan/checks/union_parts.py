@@ -6,8 +6,8 @@ from itertools import zip_longest
 
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import Node
-from millstream.plan.result_types import NUMBERS
-from millstream.plan.schema import Field, Schema, quoted
+from millstream.plan.types.result_types import NUMBERS
+from millstream.plan.types.schema import Field, Schema, quoted
 
 _ORDINALS = ("first", "second", "third")
 

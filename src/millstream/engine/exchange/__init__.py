@@ -1,0 +1,1 @@
+"""Before a shuffle: which shard gets which rows, and in what form."""

@@ -1,0 +1,1 @@
+"""GroupByKeyAndWindow in columns: windows, triggers, accumulators, panes."""

@@ -1,0 +1,193 @@
+"""Takes a batch of elements into the table of panes: lateness, windows, merging, accumulating."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from millstream.engine.grouping.compiled import Compiled
+from millstream.engine.grouping.tables import Output, State, concatenated
+from millstream.engine.grouping.windows import assigned, joins, with_unions
+
+
+@dataclass(frozen=True)
+class Intake:
+    """The first half of a step. It marks the panes that got elements: ``joined`` counts them."""
+
+    grouping: Compiled
+
+    def take(self, state: State, batch: pl.DataFrame, output: Output) -> State:
+        """The state with the batch's elements in it; late ones go to the output."""
+        kind = self.grouping.windowing.where
+        windows = batch if "start" in batch.columns else assigned(kind, batch)
+        # A closed window takes no part any more: nothing joins it, nothing merges with it.
+        closed, live = None, state.panes
+        if live is not None and live["closed"].any():
+            closed, live = live.filter("closed"), live.filter(~pl.col("closed"))
+        windows = windows.with_columns(arrived=self._arrived(state, windows))
+        late = windows.select(self._reason(state, windows, closed)).to_series()
+        accepted = windows
+        if late.null_count() < late.len():
+            output.late.append(windows.with_columns(late=late).filter(late.is_not_null()))
+            accepted = windows.filter(late.is_null())
+        if not accepted.height:
+            return state
+        table = concatenated(live, self._partial_panes(accepted))
+        assert table is not None
+        elements = self._with_kept(state.elements, accepted)
+        if not kind.merging:
+            panes = concatenated(closed, self._joined(state, table))
+            return replace(state, panes=panes, elements=elements)
+        table = with_unions(kind, table, self.grouping.keys)
+        homes = table.select(*self.grouping.owner, "union_start", "union_end").unique()
+        return replace(
+            state,
+            panes=concatenated(closed, self._merged(state, table)),
+            elements=self._moved(elements, homes),
+            emitted=self._moved(state.emitted, homes),
+        )
+
+    def _arrived(self, state: State, windows: pl.DataFrame) -> pl.Expr:
+        """The watermark at which each row came: that of now, unless it was kept till now."""
+        now = pl.lit(state.watermark, pl.Int64)
+        return pl.col("arrived").fill_null(now) if "arrived" in windows.columns else now
+
+    def _reason(self, state: State, windows: pl.DataFrame, closed: pl.DataFrame | None) -> pl.Expr:
+        """Why a window cannot take an element; null if it can."""
+        return (
+            pl.when(pl.col("start").is_null())
+            .then(pl.lit("no window"))
+            .when(self.grouping.expired(state))
+            .then(pl.lit("expired"))
+            .when(self._joins_closed(windows, closed))
+            .then(pl.lit("closed"))
+        )
+
+    def _joins_closed(self, windows: pl.DataFrame, closed: pl.DataFrame | None) -> pl.Expr:
+        """Whether a window is, or would become part of, one whose trigger has finished."""
+        if closed is None:
+            return pl.lit(False)
+        keys = list(self.grouping.keys)
+        bounds = closed.select(*keys, other_start="start", other_end="end")
+        rows = windows.select(self.grouping.owner).with_row_index("row")
+        if keys:
+            met = rows.join(bounds, on=keys, how="inner", nulls_equal=True)
+        else:
+            met = rows.join(bounds, how="cross")
+        joining = met.filter(joins(self.grouping.windowing.where))["row"].unique()
+        return pl.int_range(pl.len(), dtype=pl.UInt32).is_in(joining.implode())
+
+    def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
+        """The accepted elements, folded into fresh panes for each key and window."""
+        fresh = (pl.lit(c.fresh, c.dtype).alias(c.name) for c in self.grouping.trigger_columns)
+        return (
+            self._folded(accepted)
+            .with_columns(
+                pl.lit(0, pl.Int64).alias("index"),
+                pl.lit(False).alias("closed"),
+                pl.lit(False).alias("old"),
+                pl.col("new").alias("joined"),
+                *fresh,
+            )
+            .collect()
+        )
+
+    def _folded(self, accepted: pl.DataFrame) -> pl.LazyFrame:
+        """The elements as panes; those that were combined before the shuffle are ones already.
+
+        A program may have been changed to combine or not, while batches of both kinds wait.
+        """
+        if "new" not in accepted.columns:
+            return self._from_elements(accepted).lazy()
+        stamp = pl.lit(None, pl.Int64).alias("stamp")  # their window's end does it
+        if not accepted["new"].null_count():
+            return accepted.lazy().with_columns(stamp)
+        combined = accepted.filter(pl.col("new").is_not_null())
+        rest = accepted.filter(pl.col("new").is_null())
+        both = concatenated(combined.with_columns(stamp), self._from_elements(rest))
+        assert both is not None
+        return both.lazy()
+
+    def _from_elements(self, accepted: pl.DataFrame) -> pl.DataFrame:
+        # Elements behind the watermark do not move the timestamp.
+        ahead = pl.col("time").filter(pl.col("time") >= pl.col("arrived"))
+        return self.grouping.folded(
+            accepted, pl.col("arrived").min(), self.grouping.stamped(ahead).alias("stamp")
+        )
+
+    def _joined(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
+        """One pane for each window: the old one if there was one, which comes first, and the new.
+
+        Windows that cannot merge are known by what they are: nothing has to be looked for.
+        """
+        grouping = self.grouping
+        return grouping.grouped(
+            table,
+            [
+                pl.col("new", "joined").sum(),
+                pl.col("arrived").min(),
+                grouping.stamped(pl.col("stamp")),
+                pl.col("index", "closed", "old").first(),
+                *(pl.col(c.name).first() for c in grouping.trigger_columns),
+                *(e for a in grouping.accumulators for e in a.merged()),
+            ],
+            after=self._elements_counted(state),
+        )
+
+    def _merged(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
+        """One pane for each union: the old ones that it was made of, and what is new."""
+        grouping, old = self.grouping, pl.col("old")
+        start, end = pl.col("start"), pl.col("end")
+        same = old & (start == pl.col("union_start")) & (end == pl.col("union_end"))
+        union = [*grouping.keys, "union_start", "union_end"]
+        panes = table.group_by(union, maintain_order=True).agg(
+            pl.col("new", "joined").sum(),
+            pl.col("arrived").min(),
+            grouping.stamped(pl.col("stamp")),
+            pl.col("index").filter(same).sum(),  # new bounds, new history
+            pl.lit(False).alias("closed"),
+            old.any(),
+            same.any().alias("same"),
+            *(c.merged(pl.col(c.name).filter(old)) for c in grouping.trigger_columns),
+            *(e for a in grouping.accumulators for e in a.merged()),
+        )
+        panes = panes.rename({"union_start": "start", "union_end": "end"})
+        panes = self._with_trigger_state(state, panes)
+        return panes.drop("same").with_columns(self._elements_counted(state))
+
+    def _with_trigger_state(self, state: State, panes: pl.DataFrame) -> pl.DataFrame:
+        grouping, moment, env = self.grouping, self.grouping.moment(state), self.grouping.env
+        grew = pl.col("old") & ~pl.col("same")
+        merged = grouping.trigger.after_merge(env, moment)
+        env = {n: pl.when(grew).then(merged[n]).otherwise(env[n]) for n in env}
+        return panes.with_columns(
+            pl.when("old").then(env[c.name]).otherwise(pl.lit(c.fresh, c.dtype)).alias(c.name)
+            for c in grouping.trigger_columns
+        )
+
+    def _elements_counted(self, state: State) -> list[pl.Expr]:
+        """The trigger of each pane hears how many elements have joined it."""
+        grouping, joined = self.grouping, pl.col("joined")
+        told = grouping.trigger.on_elements(grouping.env, joined, grouping.moment(state))
+        return [*(each.alias(name) for name, each in told.items()), pl.lit(True).alias("old")]
+
+    def _with_kept(
+        self, elements: pl.DataFrame | None, accepted: pl.DataFrame
+    ) -> pl.DataFrame | None:
+        results = self.grouping.results
+        if not results.keeps_elements:
+            return None
+        mine = accepted.select(*self.grouping.owner, "time", "sign", *results.element_columns)
+        return concatenated(elements, mine)
+
+    def _moved(self, table: pl.DataFrame | None, homes: pl.DataFrame) -> pl.DataFrame | None:
+        """The table with each window replaced by the union that it became part of."""
+        if table is None:
+            return None
+        moved = table.join(
+            homes, on=self.grouping.owner, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return moved.with_columns(
+            start=pl.coalesce("union_start", "start"), end=pl.coalesce("union_end", "end")
+        ).drop("union_start", "union_end")

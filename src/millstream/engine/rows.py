@@ -1,0 +1,164 @@
+"""Rows in columns on their way through Python: users' columns, and what is known of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.engine.python_rows import python_rows
+from millstream.model.errors import RunError
+from millstream.model.instants import FIRST, LAST, START_OF_TIME
+from millstream.plan.records import record_text
+from millstream.plan.types.schema import Schema
+from millstream.reference.rows import Row, why_no_time
+
+TIME = "__millstream_time"
+"""The event time in microseconds, null before a step has told it."""
+SIGN = "__millstream_sign"
+"""1, or -1 for a retraction."""
+SPLIT = "__millstream_split"
+"""The split that a row is of, for as long as a step is still to tell its event time."""
+
+
+def with_time(
+    rows: pl.DataFrame, time: pl.Expr | None = None, sign: pl.Expr | None = None
+) -> pl.DataFrame:
+    """The rows with the hidden columns."""
+    return rows.with_columns(
+        (pl.lit(None) if time is None else time).cast(pl.Int64).alias(TIME),
+        (pl.lit(1) if sign is None else sign).cast(pl.Int8).alias(SIGN),
+    )
+
+
+def to_arrow(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    """The users' columns, in the types that Spark was told."""
+    table = rows.select(schema.names).to_arrow()
+    return table if table.schema == schema else table.cast(schema)
+
+
+def to_python(rows: pl.DataFrame) -> list[Row]:
+    """The rows one by one, as users' functions take them."""
+    times, signs = rows[TIME].to_list(), rows[SIGN].to_list()
+    values = python_rows(rows.drop(TIME, SIGN).to_arrow())
+    return [
+        Row(each, time, "+" if sign > 0 else "-")
+        for each, time, sign in zip(values, times, signs, strict=True)
+    ]
+
+
+def from_python(rows: Iterable[Row], schema: pa.Schema) -> pl.DataFrame:
+    """The rows in columns again."""
+    given = list(rows)
+    table = from_arrow(pa.Table.from_pylist([row.values for row in given], schema))
+    return table.with_columns(
+        pl.Series(TIME, [row.time for row in given], pl.Int64),
+        pl.Series(SIGN, [1 if row.kind == "+" else -1 for row in given], pl.Int8),
+    )
+
+
+@contextmanager
+def fitting(what: str, schema: Schema, step: str) -> Iterator[None]:
+    """What Arrow refuses, said as Millstream says it.
+
+    Rows have been held to their schema before; but of some types only Spark knows what fits.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OverflowError) as error:
+        raise RunError(
+            "MS202",
+            f"{what} does not fit the schema {schema}: {error}",
+            fix="give such columns a type that Python has values of, and convert them in "
+            "with_columns(…)",
+            step=step,
+        ) from error
+
+
+def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
+    """Arrow's columns as Polars'."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def refused(step: str, reasons: list[str], records: list[str]) -> pl.DataFrame:
+    """Rows of a rejected output."""
+    table = pl.DataFrame(
+        {"step": [step] * len(reasons), "reason": reasons, "record": records},
+        schema={"step": pl.String, "reason": pl.String, "record": pl.String},
+    )
+    return with_time(table)
+
+
+def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """The rows with the event time that a column says, and those that have none, if there are."""
+    micros = micros_of(rows[column])
+    told = rows.with_columns(micros.alias(TIME))
+    if not micros.null_count():
+        return told, None
+    good, bad = told.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
+    records = [row.values for row in to_python(bad)]
+    reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
+    return good, refused(step, reasons, [record_text(record) for record in records])
+
+
+def micros_of(values: pl.Series) -> pl.Series:
+    """Instants in microseconds; null where there is none, or outside of the years 1 to 9999."""
+    kind = values.dtype
+    if kind.is_temporal():
+        micros = values.cast(pl.Datetime("us")).to_physical()
+    elif kind.is_integer():
+        seconds = values.cast(pl.Int64)
+        inside = seconds.is_between(FIRST // 1_000_000, LAST // 1_000_000).fill_null(False)
+        micros = seconds.set(~inside, None) * 1_000_000
+    else:
+        exact = values.cast(pl.Float64) * 1_000_000
+        inside = exact.is_between(float(FIRST), float(LAST)).fill_null(False)
+        micros = exact.set(~inside, None).round().cast(pl.Int64)
+    inside = micros.is_between(FIRST, LAST)
+    return micros if inside.all(ignore_nulls=True) else micros.set(~inside.fill_null(False), None)
+
+
+def instant_of(micros: pl.Expr) -> pl.Expr:
+    """Microseconds as a column's timestamp; null at the ends of time."""
+    inside = micros.is_between(FIRST, LAST)
+    return pl.when(inside).then(micros).cast(pl.Datetime("us", "UTC"))
+
+
+def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl.DataFrame:
+    """What a grouping put out, as rows: keys, aggregates, ``window``, ``pane`` and ``kind``."""
+    back = pl.col("sign") < 0
+    told = [
+        pl.when(back).then(f"old_{name}").otherwise(name).alias(name)
+        if f"old_{name}" in panes.columns
+        else pl.col(name)
+        for name in ("timing", "index", "first", "last")
+    ]
+    return panes.select(
+        *(pl.col(f"key {i}").alias(name) for i, name in enumerate(keys)),
+        *(pl.col(f"value {i}").alias(name) for i, name in enumerate(aggregates)),
+        _window("of_start", "of_end").alias("window"),
+        pl.struct(told).alias("pane"),
+        pl.when(back).then(pl.lit("-")).otherwise(pl.lit("+")).alias("kind"),
+        pl.col("timestamp").alias(TIME),
+        pl.col("sign").cast(pl.Int8).alias(SIGN),
+    )
+
+
+def late_rows(late: pl.DataFrame) -> pl.DataFrame:
+    """What came too late for a grouping: its input rows, with ``window`` and ``reason``."""
+    in_window = pl.col("start").is_not_null()
+    told = late.select(
+        pl.when(in_window).then(_window("start", "end")).alias("window"),
+        pl.col("late").alias("reason"),
+        pl.when(pl.col("time") > START_OF_TIME + 1).then("time").alias(TIME),
+        pl.col("sign").cast(pl.Int8).alias(SIGN),
+    )
+    return late.select(pl.col("row").struct.unnest()).hstack(told)
+
+
+def _window(start: str, end: str) -> pl.Expr:
+    return pl.struct(instant_of(pl.col(start)).alias("start"), instant_of(pl.col(end)).alias("end"))

@@ -1,0 +1,1 @@
+"""After a shuffle: the state of a shard, in buckets of Arrow tables."""

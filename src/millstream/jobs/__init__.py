@@ -1,0 +1,1 @@
+"""A program that runs: how it is started, shown to people, and ended."""

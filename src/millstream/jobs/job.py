@@ -1,0 +1,204 @@
+"""A program that runs or ran, how far it has come, and what came of it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from millstream.jobs.html import job_as_html
+from millstream.model.errors import PlanError, RunError, did_you_mean
+from millstream.model.instants import END_OF_TIME
+from millstream.plan.explain.drawing import draw_plan
+from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
+from millstream.plan.targets import Memory
+from millstream.reference.functions import own_copy
+from millstream.reference.interpreter import Interpreter
+from millstream.reference.result_table import standing
+from millstream.reports.progress import BatchReport, Progress, Tracker
+from millstream.system.interrupts import on_interrupt
+
+if TYPE_CHECKING:
+    from millstream.spark.driver.running import StreamingJob
+
+
+class Job:
+    """A run of a program.
+
+    One over bounded sources has finished when ``run`` returns. One over endless sources runs in
+    the background: ``wait()`` for it, and ``stop()`` it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sinks: tuple[Node, ...],
+        tracker: Tracker,
+        rows: Callable[[str], list[dict[str, Any]]],
+    ) -> None:
+        self.name = name
+        self._sinks = sinks
+        self._tracker = tracker
+        self._rows = rows
+        self._stream: StreamingJob | None = None
+
+    def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
+        """The rows that a sink has collected; ``sink`` may be left out where there is only one.
+
+        If the job has failed, this raises its error, unless the program has seen it already: then
+        it returns the rows of the batches before.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").collect().run("big").rows()
+        [{'n': 2}]
+        """
+        if self._stream is not None and self._stream.outcome.unseen:
+            self._stream.outcome.check()
+        collected = [s.name for s in self._sinks if isinstance(s, Sink) and in_memory(s)]
+        if sink is None and len(collected) == 1:
+            return self._rows(collected[0])
+        if sink is None or sink not in collected:
+            raise self._no_such(sink, collected)
+        return self._rows(sink)
+
+    @property
+    def late(self) -> int:
+        """How many rows came too late for a grouping."""
+        return self.progress().late
+
+    @property
+    def rejected(self) -> int:
+        """How many rows were rejected."""
+        return self.progress().rejected
+
+    def progress(self) -> Progress:
+        """How far the job has come.
+
+        >>> import millstream as ms
+        >>> ms.from_rows([(1,), (2,)], schema="n int").collect("all").run("two").progress().state
+        'finished'
+        """
+        return self._tracker.progress()
+
+    def wait(self) -> Job:
+        """Waits until the job has ended, and shows how far it has come.
+
+        In a terminal that is a live view, elsewhere lines of the log ``millstream.job``, one a
+        second at most. Ctrl-C or SIGTERM stops the job cleanly: the batch under way ends, and the
+        job can be resumed. A second one abandons that batch.
+        """
+        if self._stream is not None:
+            from millstream.jobs.live import view_of, wait
+
+            with self._awaited(self._stream):
+                try:
+                    wait(self._tracker, self._stream.stop, view_of(self.name))
+                except KeyboardInterrupt:
+                    self._stream.abandon()
+                    self._stream.join()
+                    raise
+        return self
+
+    def stop(self) -> Job:
+        """Stops the job after the batch under way; it can be resumed from its checkpoint."""
+        if self._stream is not None:
+            with self._awaited(self._stream):
+                self._stream.stop()
+        return self
+
+    def process_all(self) -> Job:
+        """Waits until all that the sources have now is processed: for tests and notebooks."""
+        if self._stream is not None:
+            # Ctrl-C ends the waiting, and leaves the batch under way alone.
+            with on_interrupt(signal.default_int_handler):
+                self._stream.process_all()
+        return self
+
+    @contextmanager
+    def _awaited(self, stream: StreamingJob) -> Iterator[None]:
+        """Goes around what waits for the job's end, and raises what ended it."""
+        with stream.outcome.awaited():
+            yield
+            stream.join()
+        stream.outcome.check()
+
+    def _no_such(self, sink: str | None, collected: list[str]) -> PlanError:
+        names = [s.name for s in self._sinks]
+        if not collected:
+            what, fix = "no sink that collects rows", "add one: stream.collect('results')"
+        elif sink is None:
+            choices = " or ".join(f"rows({name!r})" for name in collected)
+            what, fix = "several sinks", f"name one: {choices}"
+        elif sink in names:
+            what = f"a sink {sink!r} that does not keep its rows"
+            fix = f"read them where it writes them, or use one of: {', '.join(collected)}"
+        else:
+            what, fix = f"no sink {sink!r}", did_you_mean(sink, collected)
+        return PlanError("MS113", f"job {self.name!r} has {what}", fix=fix)
+
+    def __repr__(self) -> str:
+        progress = self.progress()
+        written = progress.written
+        sinks = ", ".join(f"{_count(written.get(s.name, 0))} in {s.name!r}" for s in self._sinks)
+        counts = f"{progress.late} late, {progress.rejected} rejected"
+        error = f" ({progress.error.splitlines()[0]})" if progress.error else ""
+        return f"<Job {self.name!r}: {progress.state}{error}; {sinks}; {counts}>"
+
+    def _repr_html_(self) -> str:
+        return job_as_html(self.name, self.progress(), draw_plan(*self._sinks))
+
+
+def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
+    """Runs a program over bounded sources on the reference: all rows, then the end of time."""
+    sources = [node for node in walk(*sinks) if isinstance(node, Source)]
+    interpreter = Interpreter(*sinks, clock=int(time.time() * 1_000_000))
+    rows = {source.name: _rows_of(source) for source in sources}
+    step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
+    tracker = Tracker()
+    tracker.report(
+        BatchReport(
+            batch=0,
+            started=0,
+            seconds=0,
+            rows=sum(map(len, rows.values())),
+            written={sink.name: len(step.rows[sink]) for sink in sinks},
+            late={node.name: len(late) for node, late in step.late_elements.items()},
+            rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
+            ahead={node.name: len(rows) for node, rows in step.ahead.items()},
+        )
+    )
+    tracker.state("finished")
+    made = {sink.name: [own_copy(row.values) for row in step.rows[sink]] for sink in sinks}
+    for sink in sinks:
+        if isinstance(sink, Sink) and isinstance(sink.target, Memory) and sink.target.table:
+            rows_of = made[sink.name]
+            made[sink.name] = [rows_of[n] for n in standing(rows_of, sink.target.table)]
+    return Job(name, sinks, tracker, made.__getitem__)
+
+
+def in_memory(sink: Sink) -> bool:
+    """Whether the job keeps the rows of a sink."""
+    return isinstance(sink.target, Memory)
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"
+
+
+def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:
+    if isinstance(source, RowsSource):
+        return source.rows
+    raise no_rows(source)
+
+
+def no_rows(source: Source) -> RunError:
+    """The error of a source that has no rows of its own."""
+    return RunError(
+        "MS204",
+        f"source {source.name!r} has no rows of its own to run over",
+        fix="give the program rows with ms.from_rows(…), or replay it with steps of a test: "
+        "millstream.testing.replay(stream, steps=[…])",
+        step=source.name,
+    )

@@ -1,0 +1,79 @@
+"""Shows what a job waits for until it runs: a spinner in a terminal, elsewhere at most a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from millstream.jobs.live import lines_on_stderr
+from millstream.reports.outcome import log
+
+Says = Callable[[str], None]
+
+RUNNING = "running"
+"""What is said when nothing is left to start."""
+_LONG = 5.0  # seconds until a line is due where there is no terminal
+
+
+@contextmanager
+def starting(name: str) -> Iterator[Says]:
+    """Shows what is said, until the block ends. Standard output is left to the program."""
+    with ExitStack() as stack:
+        console = _terminal(stack)
+        yield stack.enter_context(_line(name) if console is None else _spinner(name, console))
+
+
+def _terminal(stack: ExitStack) -> Console | None:
+    """The terminal that standard error is, if it is one that can draw."""
+    if not sys.stderr.isatty():
+        return None
+    # A file of its own: while Java starts, what is written to standard error is filtered by lines.
+    file = open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)  # noqa: SIM115
+    console = Console(file=stack.enter_context(file))
+    return console if console.is_interactive and not console.options.ascii_only else None
+
+
+@contextmanager
+def _spinner(name: str, console: Console) -> Iterator[Says]:
+    spinner = Spinner("dots", style="cyan")
+    redirect = sys.stdout.isatty()
+    with Live(spinner, console=console, transient=True, redirect_stdout=redirect):
+
+        def say(what: str) -> None:
+            spinner.update(text=Text.assemble((name, "bold"), f" {what} …"))
+
+        say("starting")
+        yield say
+
+
+@contextmanager
+def _line(name: str) -> Iterator[Says]:
+    doing = "starting"
+
+    def say(what: str) -> None:
+        nonlocal doing
+        doing = what
+        if what == RUNNING:
+            timer.cancel()
+
+    def tell() -> None:
+        with ExitStack() as stack:
+            if not log.hasHandlers():
+                stack.enter_context(lines_on_stderr(log))
+            log.info("job %r: %s", name, doing, extra={"millstream": {"job": name, "doing": doing}})
+
+    timer = threading.Timer(_LONG, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield say
+    finally:
+        timer.cancel()

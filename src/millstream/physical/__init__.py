@@ -1,0 +1,1 @@
+"""Which step of a program runs where and in what order; no Spark is needed to know."""

@@ -1,0 +1,129 @@
+"""What the state of a program depends on, in lines: a checkpoint keeps them, to be compared.
+
+State is kept under the names of sources and groupings. A name that nobody gave is a number, and
+other sinks may give it to another step. Where steps are alike but for such numbers, the lines also
+tell what is behind them: else one would go on with what another has kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from itertools import combinations
+from typing import Any
+
+from millstream.model.errors import RunError
+from millstream.physical.plan import Physical
+from millstream.plan.explain.details import aligned, columns, details
+from millstream.plan.names import is_automatic, kind_of
+from millstream.plan.nodes import Grouping, KafkaSource, Node, Source, SplitSource
+from millstream.plan.sql.expressions import is_pyspark_column
+
+OF = "    of     "
+"""How a line begins that is only there to tell a step from others like it."""
+NAMES = ".named('…') for a grouping, name='…' for a source"
+
+
+def stateful_plan(plan: Physical) -> list[str]:
+    """The lines, in an order that does not depend on that of the sinks."""
+    alike = {node for nodes in _alike(plan) for node in nodes}
+    lines = []
+    for node in _keeping(plan):
+        lines += _lines(plan, node, lambda each: each.name)
+        if node in alike:
+            lines += [f"{OF}{line}" for line in _behind(node)]
+    if plan.needs_clock:  # Spark keeps time in all of a query's state, or in none
+        lines.append("by the clock: triggers, or splits that are idle")
+    return lines
+
+
+def check_told_apart(plan: Physical) -> None:
+    """MS207: no two steps without names differ in nothing but what the lines do not tell."""
+    for nodes in _alike(plan):
+        for one, other in combinations(nodes, 2):
+            if list(_behind(one)) == list(_behind(other)) and not _same(one, other):
+                raise RunError(
+                    "MS207",
+                    f"a checkpoint cannot tell {one.name!r} from {other.name!r}: what differs "
+                    "between them are functions, options or rows, of which it keeps nothing",
+                    fix=f"give them names: {NAMES}",
+                )
+
+
+def _keeping(plan: Physical) -> list[Source | Grouping]:
+    """The steps under whose names something is kept."""
+    return [*plan.sources, *sorted(plan.levels, key=lambda grouping: grouping.name)]
+
+
+def _lines(plan: Physical, node: Source | Grouping, name: Callable[[Node], str]) -> list[str]:
+    if isinstance(node, Source):
+        return [_source(node, name(node))]
+    origins = {"/".join(map(name, i.origins)) for i in plan.feeding(node)}
+    return [
+        f"aggregate {name(node)!r}",
+        *(f"    {line}" for line in aligned(details(node))),
+        f"    types  {', '.join(_types(node))}",
+        f"    from   {', '.join(sorted(origins))}",
+    ]
+
+
+def _source(source: Source, name: str) -> str:
+    """The source as the state knows it: it has a watermark for each split, and of an end."""
+    split = source.split if isinstance(source, SplitSource) else None
+    if isinstance(source, KafkaSource) and len(source.split_by) > 1:
+        split = " and ".join(source.split_by)
+    by = "" if split is None else f", split by {split}"
+    return f"{kind_of(source)} {name!r}{by}{', which ends' if source.bounded else ''}"
+
+
+def _types(grouping: Grouping) -> list[str]:
+    return [str(grouping.schema.resolve(name)) for name, _ in grouping.keys] + [
+        f"{name} {inputs.of.type if inputs.of else 'row'}"
+        for name, _, inputs in grouping.aggregates
+    ]
+
+
+def _alike(plan: Physical) -> list[list[Source | Grouping]]:
+    """Steps that nothing in their lines but the numbers of names tells apart."""
+    found: dict[tuple[str, ...], list[Source | Grouping]] = {}
+    for node in _keeping(plan):
+        if is_automatic(node):
+            found.setdefault(tuple(_lines(plan, node, _unnumbered)), []).append(node)
+    return [nodes for nodes in found.values() if len(nodes) > 1]
+
+
+def _unnumbered(node: Node) -> str:
+    return kind_of(node) if is_automatic(node) else node.name
+
+
+def _behind(node: Node) -> Iterator[str]:
+    """What a source reads, and what steps feed a grouping; a name stands for all behind it."""
+    if isinstance(node, Source):
+        yield _said(node)
+        yield f"columns {columns(node)}"
+    for each in node.inputs:
+        if is_automatic(each):
+            yield from _behind(each)
+            yield _said(each)
+        else:
+            yield f"{kind_of(each)} {each.name!r}"
+
+
+def _said(node: Node) -> str:
+    said = "; ".join(f"{label} {text}" for label, text in details(node))
+    return f"{kind_of(node)}: {said}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two steps do the same, whatever they are called."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        names = [field.name for field in fields(one)]
+        own = [n for n in names if not (n == "name" and isinstance(one, Node))]
+        return all(_same(getattr(one, n), getattr(other, n)) for n in own)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return str(one) == str(other) if is_pyspark_column(one) else bool(one == other)

@@ -1,0 +1,86 @@
+"""MS113: a sink keeps the whole result table only of rows that replace one another."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from millstream.model.errors import PlanError
+from millstream.model.refinements import accumulating, retracting
+from millstream.model.triggers import DEFAULT_TRIGGER, AtWatermark
+from millstream.model.windowing import Windowing
+from millstream.model.windows import Global
+from millstream.plan.build.kafka import checked_choice
+from millstream.plan.lineage import kind_column
+from millstream.plan.nodes import Grouping, Node, Select, WithColumns
+from millstream.plan.sql.expressions import Expression
+from millstream.plan.targets import Table
+
+OutputMode = Literal["append", "complete"]
+"""What a sink gets: the rows that are new, or the whole result table each time it changes."""
+
+
+def checked_table(input: Node, mode: Any, step: str | None) -> Table | None:
+    """How the rows of a step make up a table; None where the sink is to get them as they come."""
+    chosen: OutputMode = checked_choice(mode, "mode", get_args(OutputMode))
+    if chosen == "append":
+        return None
+    node, between = input, []
+    while isinstance(node, Select | WithColumns):
+        between.append(node)
+        node = node.input
+    if not isinstance(node, Grouping):
+        raise PlanError(
+            "MS113",
+            f"mode='complete' keeps the result of a grouping, but the rows are of {node.name!r}",
+            fix="write .aggregate(…) right before it, with .select(…) or .with_columns(…) in "
+            "between at most; put other steps before the grouping",
+            step=step,
+        )
+    _check_panes_replace(node, step)
+    by = [name for name, _ in node.keys]
+    by += [] if isinstance(node.windowing.where, Global) else ["window"]
+    for name in by:
+        lost = next((each for each in between if not _keeps(each, name)), None)
+        if lost is not None:
+            raise PlanError(
+                "MS113",
+                f"mode='complete' replaces rows by {', '.join(by)}, and {lost.name!r} does not "
+                f"keep {name!r} as it is",
+                fix=f"keep it: select(…, {name!r})",
+                step=step,
+            )
+    return Table(tuple(by), kind_column(input))
+
+
+def _check_panes_replace(node: Grouping, step: str | None) -> None:
+    how = node.windowing
+    if _fires_once(how) or how.refine is retracting:
+        return
+    if how.refine is accumulating and not how.where.merging:
+        return
+    if how.refine is accumulating:
+        what = f"{how.where!r} merges windows, and a merged one would be there beside its parts"
+        fix = "write .refine(ms.retracting), which takes the parts back"
+    else:
+        what = "each pane holds only what is new (discarding, the default), so none is the whole"
+        fix = "write .refine(ms.accumulating) before aggregate(…)"
+    needs = f"mode='complete' needs results of {node.name!r} that replace one another"
+    raise PlanError("MS113", f"{needs}, but {what}", fix=fix, step=step)
+
+
+def _fires_once(how: Windowing) -> bool:
+    """Whether a window gives one pane at most."""
+    simple = how.when in (DEFAULT_TRIGGER, AtWatermark(early=None, late=None))
+    return simple and how.allowed_lateness == 0 and not isinstance(how.where, Global)
+
+
+def _keeps(step: Select | WithColumns, column: str) -> bool:
+    made = {name.lower(): expression for name, expression in step.columns}
+    expression = made.get(column.lower())
+    if expression is None:
+        return isinstance(step, WithColumns)
+    return _is_column(expression, column)
+
+
+def _is_column(expression: Expression, column: str) -> bool:
+    return expression.column is None and expression.text.strip("`").lower() == column.lower()

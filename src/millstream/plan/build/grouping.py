@@ -1,0 +1,109 @@
+"""Builds the step that answers the four questions, and has it checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.model.aggregates import Aggregate, Collect, Combine, Count, Top
+from millstream.model.errors import PlanError
+from millstream.model.refinements import retracting
+from millstream.model.windowing import Windowing
+from millstream.plan.build.functions import function_name
+from millstream.plan.checks import check_grouping
+from millstream.plan.checks.column_names import check_column_names
+from millstream.plan.names import automatic_name
+from millstream.plan.nodes import AggregateInputs, Grouping, KeyFunction, Node
+from millstream.plan.sql.expressions import Expression, scalar
+from millstream.plan.steps import in_step
+from millstream.plan.types.result_types import result_type
+from millstream.plan.types.schema import Field, Schema, quoted
+
+Key = Expression | KeyFunction
+Keys = tuple[tuple[str, Key], ...]
+
+WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
+PANE = Field("pane", "STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>")
+KIND = Field("kind", "STRING")
+REASON = Field("reason", "STRING")
+
+
+def grouping(
+    input: Node, keys: Keys, windowing: Windowing, aggregates: Mapping[str, Any]
+) -> Grouping:
+    """The checked grouping of ``input`` by key and window."""
+    step = automatic_name("aggregate", input)
+    with in_step(step):
+        checked = tuple(
+            (name, _aggregate(name, given), _inputs(name, given, input.schema))
+            for name, given in aggregates.items()
+        )
+        schema = Schema(_fields(input, keys, windowing, checked))
+    node = Grouping(step, schema, input, keys, windowing, checked)
+    check_grouping(node)
+    return node
+
+
+def late_schema(node: Grouping) -> Schema:
+    """What the late output puts out: the input's columns, the window and why it was too late."""
+    schema = node.input.schema
+    for added in (WINDOW, REASON):
+        own = schema.find(added.name)
+        if own is not None:
+            name = quoted(own.name)
+            raise PlanError(
+                "MS108",
+                f"late rows have a column {own.name!r} of their own, and .late adds one: "
+                + ("the window that they came too late for" if added is WINDOW else "the reason"),
+                fix=f"rename yours before {node.name!r}: "
+                f".with_columns({name}_2={name!r}).drop({own.name!r}), "
+                f"or leave it out: .drop({own.name!r})",
+            )
+    return Schema((*schema, WINDOW, REASON))
+
+
+def _aggregate(name: str, given: Any) -> Aggregate:
+    if isinstance(given, Aggregate):
+        return given
+    raise PlanError(
+        "MS113",
+        f"{name}={function_name(given) if callable(given) else repr(given)} is no aggregate",
+        fix=f"write {name}=ms.sum('points'), say",
+    )
+
+
+def _inputs(name: str, aggregate: Aggregate, schema: Schema) -> AggregateInputs:
+    by = aggregate.by if isinstance(aggregate, Top) else None
+    if aggregate.of is None and not isinstance(aggregate, Count | Collect | Top | Combine):
+        instead = f"ms.{aggregate.name}('points')"
+        raise _incomplete(name, f"{aggregate.name}() of nothing", instead)
+    if by is None and isinstance(aggregate, Top):
+        raise _incomplete(name, f"{aggregate!r} has no order", "ms.top(3, by='points')")
+    return AggregateInputs(
+        None if aggregate.of is None else scalar(aggregate.of, schema),
+        None if by is None else scalar(by, schema),
+    )
+
+
+def _incomplete(name: str, what: str, instead: str) -> PlanError:
+    return PlanError("MS113", f"{name}: {what}", fix=f"write {name}={instead}, say")
+
+
+def _fields(
+    input: Node,
+    keys: Keys,
+    windowing: Windowing,
+    aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...],
+) -> tuple[Field, ...]:
+    schema = input.schema
+    if not aggregates:
+        raise PlanError(
+            "MS113", "there is nothing to aggregate", fix="write aggregate(total=ms.sum('points'))"
+        )
+    fields = [
+        *(Field(name, key.type) for name, key in keys),
+        *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
+    ]
+    own = [WINDOW, PANE, *([KIND] if windowing.refine is retracting else [])]
+    check_column_names([field.name for field in fields], own=[field.name for field in own])
+    return (*fields, *own)

@@ -1,0 +1,263 @@
+"""What there is to say about a step, in labelled lines: for the plan's text and its drawing."""
+
+from __future__ import annotations
+
+from millstream.model.durations import format_duration
+from millstream.model.windowing import Windowing
+from millstream.plan.build.functions import function_name
+from millstream.plan.build.grouping import KIND, PANE, WINDOW, Keys
+from millstream.plan.nodes import (
+    EventTime,
+    FilesSource,
+    Filter,
+    FrameSource,
+    Function,
+    Grouping,
+    KafkaSource,
+    Node,
+    RateSource,
+    RowsSource,
+    Select,
+    SideOutput,
+    Sink,
+    SocketSource,
+    Source,
+    SplitSource,
+    SqlStep,
+    Union,
+    WithColumns,
+    unknown_kind,
+)
+from millstream.plan.sql.expressions import Expression
+from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Table, Target
+from millstream.plan.types.schema import quoted
+
+Line = tuple[str, str]
+_UNSAID = Windowing()
+
+
+def details(node: Node) -> list[Line]:
+    """The lines that say what the step does; a grouping answers the four questions."""
+    match node:
+        case RowsSource():
+            return [("rows", f"{len(node.rows)} in the program")]
+        case SplitSource():
+            return _reading(node)
+        case Source():
+            return [("rows", "until they end" if node.bounded else "without end")]
+        case EventTime():
+            watermark = "" if node.watermark is None else f", watermark {node.watermark!r}"
+            return [("from", f"{quoted(node.column)}{watermark}")]
+        case Filter():
+            return [("keeps", f"{node.condition.text}{_failing(node)}")]
+        case Select() | WithColumns():
+            label = "gives" if isinstance(node, Select) else "adds"
+            columns = ", ".join(_named(n, e) for n, e in node.columns)
+            return [(label, f"{columns}{_failing(node)}")]
+        case Function():
+            name = function_name(node.function)
+            return [("runs", f"{name}, a row that raises {_FATES[node.on_error]}")]
+        case SideOutput(side="late"):
+            return [("takes", f"what came too late for {node.input.name!r}")]
+        case SideOutput():
+            return [("takes", f"what {node.input.name!r} and the steps behind it rejected")]
+        case Grouping():
+            return _four_answers(node)
+        case Sink():
+            return _writing(node.target)
+        case Union():
+            return []
+    raise unknown_kind(node)
+
+
+def aligned(lines: list[Line]) -> list[str]:
+    """The lines as text, with what they say in one column.
+
+    >>> aligned([("key", "team"), ("where", "fixed('2m')")])
+    ['key    team', "where  fixed('2m')"]
+    """
+    width = max((len(label) for label, _ in lines), default=0)
+    return [f"{label:{width}}  {text}" for label, text in lines]
+
+
+def columns(node: Node) -> str:
+    """The columns that the step puts out; those that every grouping adds need no types."""
+    own = (WINDOW, PANE, KIND) if isinstance(node, Grouping) else ()
+    return ", ".join(f.name if f in own else str(f) for f in node.schema)
+
+
+def settings(keys: Keys, windowing: Windowing) -> list[Line]:
+    """What has been said for the next grouping."""
+    lines = [("key", _keys(keys))] if keys else []
+    if windowing.window is not None:
+        lines.append(("window", _where(windowing)))
+    if windowing.trigger is not None:
+        lines.append(("trigger", _when(windowing)))
+    if windowing.refine is not _UNSAID.refine:
+        lines.append(("refine", repr(windowing.refine)))
+    return lines
+
+
+def _reading(node: SplitSource) -> list[Line]:
+    split = [] if node.split is None else [("split", f"by {quoted(node.split)}")]
+    match node:
+        case FilesSource():
+            return [*_files_read(node), *_options(node.options), *split]
+        case KafkaSource():
+            return _records_read(node)
+        case SocketSource():
+            return [("reads", f"lines of text from {node.host}:{node.port}"), *split]
+        case RateSource():
+            return [("makes", f"{_counted(node.rows_per_second, 'row')} a second"), *split]
+        case FrameSource():
+            kind = "a DataFrame" if node.bounded else "a streaming DataFrame"
+            return [("reads", f"{kind} of Spark"), *split]
+    raise unknown_kind(node)
+
+
+def _files_read(node: FilesSource) -> list[Line]:
+    when = "those there at the start" if node.bounded else "as they are added"
+    lines = [("reads", f"{node.format} files in {node.path}, {when}")]
+    if node.on_malformed == "null":
+        lines.append(("malformed", "what Spark cannot read is null"))
+    if node.optional:
+        lines.append(("optional", ", ".join(map(quoted, node.optional))))
+    if node.max_files_per_batch is not None:
+        lines.append(("batch", f"at most {_counted(node.max_files_per_batch, 'file')}"))
+    return lines
+
+
+def _records_read(node: KafkaSource) -> list[Line]:
+    topics = f"topics like {node.pattern}" if node.pattern else ", ".join(node.topics)
+    until = "" if node.until is None else f" until {node.until}"
+    lines = [
+        ("reads", f"{node.format} records of {topics} from {node.start}{until}"),
+        ("split", "by partition"),
+    ]
+    if node.max_per_batch is not None:
+        lines.append(("batch", f"at most {_counted(node.max_per_batch, 'record')}"))
+    if node.on_data_loss == "continue":
+        lines.append(("loss", "records that are gone are counted, and left out"))
+    return [*lines, *_options(node.options)]
+
+
+def _records_written(target: Kafka) -> list[Line]:
+    once = "exactly once" if target.delivery == "exactly_once" else "at least once"
+    changes = "upserts" if target.changes == "upsert" else "a changelog"
+    lines = [
+        ("writes", f"records to {target.topic}, {once}, as {changes}"),
+        ("key", "none" if target.key is None else _made_of(target.key)),
+        ("value", _made_of(target.value)),
+    ]
+    if target.headers:
+        lines.append(("headers", ", ".join(_headed(*header) for header in target.headers)))
+    if target.partition_by is not None:
+        lines.append(("split", f"by {_made_of(target.partition_by)}"))
+    return [*lines, *_options(target.options)]
+
+
+def _made_of(columns: Columns) -> str:
+    return quoted(columns) if isinstance(columns, str) else ", ".join(map(quoted, columns))
+
+
+def _headed(name: str, column: str) -> str:
+    return name if name == column else f"{name} = {quoted(column)}"
+
+
+def _folders(target: Files) -> str:
+    return "/".join(f"{name}=…" for name in target.partition_by)
+
+
+def _writing(target: Target) -> list[Line]:
+    match target:
+        case Files():
+            return [
+                ("writes", f"{target.format} files to {target.path}"),
+                *([("in", _folders(target))] if target.partition_by else []),
+                *([("mode", target.mode)] if target.mode is not None else []),
+                *_options(target.options),
+            ]
+        case Kafka():
+            return _records_written(target)
+        case Console():
+            rows = _counted(target.limit, "row")
+            of = "a batch" if target.table is None else "the table"
+            return [
+                ("writes", f"at most {rows} of {of} to standard output"),
+                *_table(target.table),
+            ]
+        case Each():
+            call = f"{function_name(target.function)}(rows, batch, slice)"
+            return [("calls", call), *_table(target.table)]
+        case Memory():
+            return _table(target.table)
+    raise TypeError(f"an unknown target: {target!r}")
+
+
+def _table(table: Table | None) -> list[Line]:
+    if table is None:
+        return []
+    by = f", a row for each {', '.join(map(quoted, table.by))}" if table.by else ", one row"
+    return [("table", f"the whole result{by}")]
+
+
+def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:
+    """Only their names: a value may be a secret, and plans are printed and logged."""
+    return [("options", ", ".join(name for name, _ in options))] if options else []
+
+
+def _counted(n: int, what: str) -> str:
+    return f"1 {what}" if n == 1 else f"{n} {what}s"
+
+
+def _four_answers(node: Grouping) -> list[Line]:
+    what = ", ".join(f"{quoted(name)} = {aggregate!r}" for name, aggregate, _ in node.aggregates)
+    return [
+        ("key", _keys(node.keys) or "none: one group for everything"),
+        ("what", what),
+        ("where", _where(node.windowing)),
+        ("when", _when(node.windowing)),
+        ("how", repr(node.windowing.refine)),
+    ]
+
+
+def _where(windowing: Windowing) -> str:
+    parts = [f"{windowing.where!r}{_by_default(windowing.window)}"]
+    if windowing.allowed_lateness:
+        parts.append(f"allowed lateness {format_duration(windowing.allowed_lateness)}")
+    options = ("on_time", "closing", "timestamp")
+    said = [o for o in options if getattr(windowing, o) != getattr(_UNSAID, o)]
+    return ", ".join([*parts, *(f"{option} {getattr(windowing, option)}" for option in said)])
+
+
+def _when(windowing: Windowing) -> str:
+    loss = ", data loss allowed" if windowing.allow_data_loss else ""
+    return f"{windowing.when!r}{_by_default(windowing.trigger)}{loss}"
+
+
+def _by_default(chosen: object) -> str:
+    return " by default" if chosen is None else ""
+
+
+def _keys(keys: Keys) -> str:
+    return ", ".join(
+        _named(name, key)
+        if isinstance(key, Expression)
+        else f"{name} = {function_name(key.function)}(row)"
+        for name, key in keys
+    )
+
+
+_FATES = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
+
+
+def _failing(node: SqlStep) -> str:
+    """What becomes of rows of which something cannot be computed, if that is not the usual."""
+    if node.on_error == "fail":
+        return ""
+    return f"; a row of which that cannot be computed {_FATES[node.on_error]}"
+
+
+def _named(name: str, expression: Expression) -> str:
+    alone = expression.text in (name, quoted(name))
+    return expression.text if alone else f"{quoted(name)} = {expression.text}"

@@ -1,0 +1,1 @@
+"""Spark SQL in a plan: reads, checks and types expressions without a JVM."""

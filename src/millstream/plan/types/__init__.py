@@ -1,0 +1,1 @@
+"""Schemas, Spark's types, and the Python values that they hold."""

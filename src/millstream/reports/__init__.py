@@ -1,0 +1,1 @@
+"""What a job reports: its progress, what ended it, and which lines of an error users see."""

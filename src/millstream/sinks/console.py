@@ -1,0 +1,50 @@
+"""The sink that is standard output: a small table for each batch that has rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from rich.console import Console
+from rich.text import Text
+
+from millstream.sinks.console_cells import columns_of
+from millstream.sinks.console_table import fitting
+from millstream.sinks.memory import Rows
+
+
+class ConsoleCommitter:
+    """Prints the first rows of each batch, once, and how many more there were."""
+
+    def __init__(self, sink: str, limit: int, retracts: bool) -> None:
+        self._sink = sink
+        self._limit = limit
+        self._retracts = retracts
+        self._printed: tuple[str, int] | None = None
+
+    def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
+        """Prints a batch; nothing where it has no rows."""
+        slices = [Rows.unpacked(receipt) for receipt in sorted(filter(None, receipts))]
+        if slices and self._printed != (run, batch):
+            first = pa.concat_tables(each.table for each in slices).slice(0, self._limit)
+            count = sum(each.count for each in slices)
+            _print(self._sink, self._retracts, batch, first, count)
+        self._printed = run, batch
+
+
+def printed(sink: str, limit: int, retracts: bool, batch: int, table: pa.Table) -> None:
+    """Prints the first rows of a whole table, after the batch that has changed it."""
+    _print(sink, retracts, batch, table.slice(0, limit), table.num_rows)
+
+
+def _print(sink: str, retracts: bool, batch: int, rows: pa.Table, count: int) -> None:
+    console = Console(highlight=False, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(Text.assemble((sink, "bold"), (f" · batch {batch}", "dim")))
+        console.print(fitting(columns_of(rows, retracts), console))
+        more = count - rows.num_rows
+        if more:
+            console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))
+    # Rich fills each line with spaces, which a file or a pipe has no use for.
+    lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
+    print(*lines, "", sep="\n", flush=True)

@@ -1,0 +1,1 @@
+"""What runs on the driver: the session, the query, its checkpoint and its commits."""

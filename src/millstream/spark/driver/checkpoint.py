@@ -1,0 +1,183 @@
+"""The folder in which a job keeps what it needs to go on: Spark's checkpoint, and its own plan."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+
+from millstream.engine.state.blobs import VERSION
+from millstream.model.errors import MillstreamError, RunError
+from millstream.physical.plan import Physical
+from millstream.physical.resume import NAMES, OF, check_told_apart, stateful_plan
+from millstream.reports.tracebacks import instead_of
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.spark.driver.damage import PLAN, check_logs, check_no_state, kept_plan
+from millstream.spark.driver.ownership import Owner
+from millstream.spark.driver.scratch import scratch_folder
+from millstream.spark.sources.file_tasks import Packing
+from millstream.system.folders import AGAIN, Folder
+
+_BEGUN_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
+_PROBE = "probe.tmp"
+_FULL = re.compile("No space left on device|Disk quota exceeded")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a job keeps its state. ``run`` is the id of its life, ``labels`` name its shards.
+
+    ``packing`` is how it reads files, where that must stay the same. ``owner`` is this process's
+    ownership of the folder. A folder that nobody named is ``fleeting``: it goes when the job has
+    ended, and has no owner, for no other process knows it.
+    """
+
+    name: str
+    folder: str
+    run: str
+    labels: list[int]
+    packing: Packing | None
+    fleeting: bool
+    owner: Owner | None = None
+
+    @property
+    def fence(self) -> Fence:
+        """What each commit has to pass."""
+        return NO_FENCE if self.owner is None else self.owner.fence
+
+    def check_owned(self) -> None:
+        """MS351: another process has taken the job over, as far as this one has noticed."""
+        if self.owner is not None and self.owner.overtaken is not None:
+            raise self.owner.overtaken
+
+    def cause_of(self, error: BaseException) -> BaseException:
+        """What is behind the error that ended the job, if that can be found out here.
+
+        It has been overtaken (MS351), or the checkpoint cannot be written (MS211).
+        """
+        if isinstance(error, MillstreamError) and error.code == "MS351":
+            return error
+        try:
+            self.fence.check()
+            if _BEGUN_TWICE in str(error):
+                raise self._woken()
+            if isinstance(error, Exception) and not isinstance(error, MillstreamError):
+                self._check_writable(str(error))
+        except MillstreamError as cause:
+            return error if cause is error else instead_of(error, cause)
+        return error
+
+    def _woken(self) -> RunError:
+        """The error of an owner whose predecessor woke up, and noted the next batch before it."""
+        return RunError(
+            "MS351",
+            f"a process that owned the checkpoint of job {self.name!r} before has woken up and "
+            "begun the next batch; it can commit nothing, but Spark lets no other begin it now",
+            fix="run the job again: it resumes with that batch, and nothing is lost",
+        )
+
+    def _check_writable(self, error: str) -> None:
+        """MS211: the disk is full, or read-only, or not for this user.
+
+        Spark says only what the system said. A file that can be written now may just have found
+        the room that Spark has given up; so of a full disk, Spark's word is taken.
+        """
+        place = Folder.of(self.name, self.folder, "checkpoint")
+        with place.errors():
+            with place.create(_PROBE) as stream:
+                stream.write(b"x" * 4096)
+            place.remove(_PROBE)
+        if full := _FULL.search(error):
+            cause = f"{full[0]}, there or where Spark keeps temporary files"
+            raise place.failure(cause, f"make room in both, {AGAIN}")
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Closes it if the job cannot start."""
+        try:
+            yield
+        except BaseException as error:
+            cause = self.cause_of(error)
+            self.close()
+            if cause is error:
+                raise
+            raise cause from error
+
+    def close(self) -> None:
+        """Removes a folder that was only for this run, and lets the next run have any other."""
+        if self.fleeting:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if self.owner is not None:
+            self.owner.release()
+
+
+def opened(
+    name: str,
+    given: str | None,
+    plan: Physical,
+    labels: list[int],
+    packing: Packing | None,
+    owner: Owner | None = None,
+) -> Checkpoint:
+    """The job's checkpoint: the one that it has, if the plan can resume from it, or a new one."""
+    if given is None:
+        folder = scratch_folder()
+        return Checkpoint(name, folder, uuid.uuid4().hex, labels, None, fleeting=True)
+    check_told_apart(plan)
+    path = f"{given.rstrip('/')}/{name}"
+    place = Folder.of(name, path, "checkpoint")
+    with place.errors():
+        if PLAN in place.names():
+            kept = kept_plan(place)
+            _check(name, path, kept, stateful_plan(plan))
+            check_logs(place)
+        else:
+            check_no_state(place)
+            place.make("")
+            kept = {
+                "version": VERSION,
+                "run": uuid.uuid4().hex,
+                "labels": labels,
+                "packing": packing,
+                "plan": stateful_plan(plan),
+            }
+            # Under another name first: whoever is killed while writing leaves no half of a plan.
+            with place.create(f"{PLAN}.tmp") as stream:
+                stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
+            place.move(f"{PLAN}.tmp", to=PLAN)
+    # A checkpoint of before there was a packing goes on as it did, by what the session says.
+    return Checkpoint(name, path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
+
+
+def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
+    if told["version"] != VERSION:
+        raise RunError(
+            "MS207",
+            f"the checkpoint {path!r} is of format {told['version']}, where {VERSION} is known",
+            fix="resume it with the Millstream that wrote it, or name another checkpoint",
+        )
+    before = told["plan"]
+    if before == now:
+        return
+    change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))
+    fix = (
+        "run the program that the state is of (other sinks and other steps without state are "
+        "welcome), or give the job another name or checkpoint to begin anew"
+    )
+    if any(line[1:].startswith(OF) for line in change if line[0] in "+-"):
+        fix = (
+            "leave the order of the sinks, and the steps before those without a name, as they "
+            f"were: nothing else tells them apart. Or begin anew, with names: {NAMES}"
+        )
+    raise RunError(
+        "MS207",
+        f"the state in {path!r} is of another program than job {name!r}:\n"
+        + "\n".join(f"    {line}" for line in change),
+        fix=fix,
+    )

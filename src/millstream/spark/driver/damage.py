@@ -1,0 +1,108 @@
+"""Refuses checkpoints of which a part is missing or damaged, before Spark or the job trips over it.
+
+A checkpoint without its plan would be taken for a new one: the job would get a new id, by which its
+sinks recognise nothing that it has written before, and its state would never be compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from millstream.model.errors import RunError
+from millstream.system.folders import Folder
+
+PLAN = "plan.json"
+_WHAT: dict[str, Callable[[Any], bool]] = {
+    "version": lambda value: isinstance(value, int),
+    "run": lambda value: isinstance(value, str) and len(value) >= 8,
+    "labels": lambda value: _is_list(value, int) and bool(value),
+    "plan": lambda value: _is_list(value, str),
+    "packing": lambda value: value is None or (isinstance(value, dict) and _is_texts(value)),
+}
+"""What the plan keeps, and what each of that must be."""
+_OPTIONAL = {"packing"}
+
+
+def kept_plan(place: Folder) -> dict[str, Any]:
+    """What the checkpoint keeps of the job and its plan; MS210 where that is not whole."""
+    try:
+        kept = json.loads(place.read(PLAN))
+    except ValueError as error:  # no JSON, or no text at all
+        raise _damaged(place, PLAN, f"is no JSON: {error}") from error
+    if not isinstance(kept, dict):
+        raise _damaged(place, PLAN, "is no JSON object")
+    for name, is_right in _WHAT.items():
+        if name not in kept and name not in _OPTIONAL:
+            raise _damaged(place, PLAN, f"has no {name!r}")
+        if not is_right(kept.get(name)):
+            raise _damaged(place, PLAN, f"has a {name!r} that is none: {kept[name]!r}")
+    return kept
+
+
+def check_no_state(place: Folder) -> None:
+    """MS210: there is no plan, but Spark has kept something for the job."""
+    if place.names("spark") or place.folders("spark"):
+        raise RunError(
+            "MS210",
+            f"the checkpoint {place.path!r} has state of Spark, but no {PLAN}: nothing tells which "
+            "job the state is of, or what that job has written",
+            fix=f"put {PLAN} back from a copy of the checkpoint, or give the job another name or "
+            "checkpoint to begin anew",
+        )
+
+
+def check_logs(place: Folder) -> None:
+    """MS210: the newest of what Spark has noted of the job cannot be read, or is gone."""
+    _check_log(place, "spark/metadata", _is_metadata)
+    newest = dict.fromkeys(("offsets", "commits"), -1)
+    for log in newest:
+        numbers = [int(name) for name in place.names(f"spark/{log}") if name.isdecimal()]
+        if numbers:
+            newest[log] = max(numbers)
+            _check_log(place, f"spark/{log}/{newest[log]}", _is_entry)
+    if newest["commits"] > newest["offsets"]:  # Spark notes a batch before it begins
+        raise _damaged(place, f"spark/offsets/{newest['commits']}", "is missing")
+    if newest["offsets"] >= 0 and "metadata" not in place.names("spark"):
+        raise _damaged(place, "spark/metadata", "is missing")
+
+
+def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> None:
+    folder, _, file = name.rpartition("/")
+    if file not in place.names(folder):
+        return  # the job was killed before its first batch
+    try:
+        right = is_right(place.read(name).decode())
+    except ValueError:
+        right = False
+    if not right:
+        raise _damaged(place, name, "is empty or cut off")
+
+
+def _is_metadata(text: str) -> bool:
+    """Spark's id of the query."""
+    return isinstance(json.loads(text), dict)
+
+
+def _is_entry(text: str) -> bool:
+    """A version, and then a JSON object or a dash in each line."""
+    version, *entries = text.splitlines() or [""]
+    return version.startswith("v") and all(each == "-" or json.loads(each) for each in entries)
+
+
+def _is_list(value: Any, of: type) -> bool:
+    return isinstance(value, list) and all(type(each) is of for each in value)
+
+
+def _is_texts(value: dict[Any, Any]) -> bool:
+    return all(isinstance(each, str) for each in value.values())
+
+
+def _damaged(place: Folder, file: str, why: str) -> RunError:
+    return RunError(
+        "MS210",
+        f"the checkpoint {place.path!r} is damaged: {file} {why}",
+        fix="put the folder back from a copy that was made while the job was stopped, or give the "
+        "job another name or checkpoint to begin anew",
+    )

@@ -1,0 +1,133 @@
+"""The JVM that PySpark has started: whether it is still there, and what is left where it is not."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from subprocess import Popen, TimeoutExpired
+from typing import Any
+
+from py4j import java_gateway as py4j_gateway  # type: ignore[import-untyped] # it has no types
+from py4j.protocol import (  # type: ignore[import-untyped]
+    Py4JError,
+    Py4JJavaError,
+    Py4JNetworkError,
+)
+from pyspark import SparkContext, java_gateway
+from pyspark.sql import SparkSession
+
+from millstream.model.errors import RunError
+from millstream.system.interrupts import interruptible, on_interrupt
+
+_SOON = 2.0  # seconds from the end of a JVM's connections to its own
+
+
+def lost_jvm(error: BaseException) -> bool:
+    """Whether an error is that of a call to a JVM that has ended."""
+    if not isinstance(error, Py4JError | ConnectionError) or isinstance(error, Py4JJavaError):
+        return False
+    process = _process()
+    if process is None:  # nobody knows of it
+        return isinstance(error, Py4JNetworkError | ConnectionError)
+    return _has_ended(process, _SOON)
+
+
+def jvm_ended() -> RunError:
+    """The error of a program whose JVM has ended, though nobody asked for it."""
+    process = _process()
+    code = None if process is None else process.returncode
+    how = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
+    return RunError(
+        "MS221",
+        f"Spark's JVM has ended{how}: it was killed, or had too little memory",
+        fix="run the job again: with a checkpoint it resumes, and each result is written once. If "
+        "it happens again, see the system's log, or give Java more memory: set "
+        "PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'",
+    )
+
+
+def started_jvm(session: Callable[[], SparkSession]) -> SparkSession:
+    """A session that may have to start a JVM. Ctrl-C ends that JVM, and the waiting."""
+    with _processes() as processes, on_interrupt(signal.default_int_handler):
+        try:
+            return interruptible(session)
+        except KeyboardInterrupt:
+            for process in processes.end():
+                process.kill()
+                process.wait()
+            forget_ended_jvm()
+            raise
+
+
+class _Processes:
+    """The processes that PySpark starts, until ``end`` is called: then it can start no more."""
+
+    def __init__(self, popen: Callable[..., Popen[bytes]]) -> None:
+        self._popen = popen
+        self._started: list[Popen[bytes]] = []
+        self._ended = False
+        self._lock = threading.Lock()
+
+    def start(self, *arguments: Any, **options: Any) -> Popen[bytes]:
+        """Takes the place of ``Popen``."""
+        with self._lock:
+            if self._ended:
+                raise KeyboardInterrupt
+            self._started.append(self._popen(*arguments, **options))
+            return self._started[-1]
+
+    def end(self) -> list[Popen[bytes]]:
+        """All that were started."""
+        with self._lock:
+            self._ended = True
+            return self._started
+
+
+@contextmanager
+def _processes() -> Iterator[_Processes]:
+    """Notes the processes that PySpark starts meanwhile."""
+    module: Any = java_gateway
+    popen = module.Popen
+    processes = _Processes(popen)
+    module.Popen = processes.start
+    try:
+        yield processes
+    finally:
+        module.Popen = popen
+
+
+def forget_ended_jvm() -> None:
+    """Lets PySpark start a new JVM if the one that it has started has ended."""
+    process = _process()
+    if SparkContext._gateway is None or process is None or not _has_ended(process, 0):
+        return
+    context = SparkContext._active_spark_context
+    with suppress(Exception):  # it cannot tell a JVM that is gone
+        SparkContext._gateway.shutdown()
+    if context is not None:
+        context._jsc = None
+        context.stop()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def end_quietly(spark: SparkSession) -> None:
+    """Keeps PySpark and Py4J from printing tracebacks of their own when the JVM ends."""
+    py4j_gateway.logging = py4j_gateway.logger  # the root logger would print it
+    server: Any = spark.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: None
+
+
+def _has_ended(process: Popen[bytes], seconds: float) -> bool:
+    """Whether a process has ended, after a wait of so many seconds for it."""
+    with suppress(TimeoutExpired):
+        process.wait(seconds)
+    return process.returncode is not None
+
+
+def _process() -> Popen[bytes] | None:
+    """The process of the JVM, unless PySpark was started by it."""
+    process: Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return process

@@ -1,0 +1,154 @@
+"""What the tasks of a batch have told: receipts, which are committed, and counts, which add up."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+
+from millstream.model.errors import MillstreamError
+from millstream.plan.nodes import Sink
+from millstream.plan.targets import Console, Memory, Target
+from millstream.reports.progress import BatchReport, Tracker
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.sinks.kinds import Committer, check_folders, committer_of
+from millstream.sinks.memory import MemoryCommitter
+from millstream.sinks.whole_table import TableCommitter
+from millstream.spark.driver.shard_progress import Standing
+from millstream.spark.driver.time_warnings import TimeWarnings
+from millstream.spark.worker.envelopes import ENVELOPE
+from millstream.spark.worker.python_stage import Hop, Packed
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error
+    """Raised where a batch would begin, once the job is to stop: that batch has done nothing."""
+
+
+def written(last: Hop | None, frame: DataFrame, batch: int) -> list[Row]:
+    """Runs the last turn of a batch, which writes the sinks; what the tasks tell."""
+    if last is not None:
+        frame = frame.mapInArrow(Packed(replace(last, batch=batch)), ENVELOPE)
+    rows: list[Row] = frame.collect()
+    return rows
+
+
+def shows(target: Target) -> bool:
+    """Whether a sink's rows are for the program that runs the job, wherever Spark's driver is."""
+    return isinstance(target, Memory | Console)
+
+
+class Commits:
+    """Commits what is written, sink by sink, as long as the job owns its checkpoint.
+
+    A job that was overtaken commits nothing (MS351). The check comes before each sink, and once
+    more where one fails: files that are missing may have been taken away by a successor.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        targets: Mapping[str, Target],
+        fence: Fence = NO_FENCE,
+        checkpoint: str | None = None,
+    ) -> None:
+        self._run = run
+        self._fence = fence
+        self.committers: dict[str, Committer] = {
+            name: committer_of(name, target, fence, checkpoint) for name, target in targets.items()
+        }
+
+    def commit(self, batch: int, rows: Iterable[Row]) -> None:
+        """Commits a batch that all tasks have written."""
+        receipts: dict[str, list[bytes]] = {name: [] for name in self.committers}
+        for row in rows:
+            if row.kind == "receipt" and row.node in receipts:
+                receipts[row.node].append(bytes(row.payload))
+        for name, committer in self.committers.items():
+            self._fence.check()
+            try:
+                committer.commit(self._run, batch, receipts[name])
+            except MillstreamError:
+                self._fence.check()
+                raise
+
+
+@dataclass
+class Ledger:
+    """The program's side of the sinks: commits batches, and tells how far the job has come.
+
+    Of a job that is committed ``elsewhere``, it only shows what is to be shown here.
+    """
+
+    run: str
+    sinks: tuple[Sink, ...]
+    tracker: Tracker
+    elsewhere: bool = False
+    fence: Fence = NO_FENCE
+    checkpoint: str | None = None
+    _commits: Commits = field(init=False)
+    standing: Standing = field(default_factory=Standing)
+    _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
+
+    def __post_init__(self) -> None:
+        targets = {sink.name: sink.target for sink in self.sinks}
+        check_folders(targets)
+        mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
+        self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
+        if self.standing.values:
+            self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._stands()))
+
+    def settle(
+        self,
+        batch: int,
+        rows: list[Row],
+        started: float,
+        lost: Mapping[str, int] | None = None,
+        ended: float | None = None,
+    ) -> None:
+        """Commits a batch that all tasks have written, and reports it."""
+        self._commits.commit(batch, rows)
+        written: dict[str, int] = {sink.name: 0 for sink in self.sinks}
+        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            if row.kind == "receipt":
+                written[row.node] += row.elements
+            elif row.kind == "count" and row.split in ("late", "rejected", "read", "ahead"):
+                counts[row.split][row.node] += row.value
+            elif row.kind in ("count", "splits"):
+                self.standing.take(row)
+        self._warnings.of(rows, started)
+        waiting = self._warnings.of_splits(self.standing.splits(), started)
+        self.tracker.report(
+            BatchReport(
+                batch=batch,
+                started=started,
+                seconds=(time.time() if ended is None else ended) - started,
+                rows=sum(counts["read"].values()),
+                written=written,
+                late=dict(counts["late"]),
+                rejected=dict(counts["rejected"]),
+                lost=lost or {},
+                ahead=dict(counts["ahead"]),
+                waiting=waiting,
+                **self._stands(),
+            )
+        )
+
+    def rows(self, sink: str) -> list[dict[str, Any]]:
+        """What a sink that keeps its rows has kept."""
+        committer = self._commits.committers[sink]
+        assert isinstance(committer, MemoryCommitter | TableCommitter)
+        return committer.rows()
+
+    def _stands(self) -> dict[str, Any]:
+        standing = self.standing
+        return {
+            "watermark": min(standing.of("watermark"), default=None),
+            "state_rows": sum(standing.of("state_rows")),
+            "state_bytes": sum(standing.of("state_bytes")),
+            "splits": standing.splits(),
+        }

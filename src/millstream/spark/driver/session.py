@@ -1,0 +1,267 @@
+"""The Spark session: how Millstream makes one, and what it needs of one that it is given."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from shlex import quote
+
+from pyspark import SparkContext
+from pyspark.errors import AnalysisException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from millstream.kafka.jars import are_cached, jars, pinned
+from millstream.model.errors import RunError
+from millstream.spark.driver.gateway import end_quietly, started_jvm
+from millstream.spark.driver.scratch import scratch_folder
+from millstream.spark.driver.stderr_filter import LOGGING, less_noise, quiet_errors
+from millstream.system.java import checked_java
+
+_NEEDED = {
+    # Several kinds of state in one operator need RocksDB; the change log makes commits cheap.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Everywhere in Millstream a timestamp without a zone is in UTC.
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_CHECKPOINTS = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+
+_QUICKLY = "-XX:TieredStopAtLevel=1"
+_FRUGALLY = "-XX:+UseSerialGC"
+_CLASSES = "-XX:MetaspaceSize=192m"
+_COLLECTOR = "-XX:+Use"
+_FEW_CORES = 2
+_JAVA_OPTIONS = ("JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
+
+_BECAUSE = {
+    "spark.sql.streaming.stateStore.providerClass": "groupings keep their state in RocksDB",
+    "spark.sql.session.timeZone": "a timestamp without a zone is in UTC",
+}
+
+
+def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -> SparkSession:
+    """A session of the user's own, if it is set up for what is to run."""
+    if kafka:
+        _check_connector(spark)
+    wrong = [
+        key
+        for key in _BECAUSE
+        if (streaming or "timeZone" in key) and spark.conf.get(key, None) != _NEEDED[key]
+    ]
+    if not wrong:
+        return spark
+    settings = "; ".join(f'spark.conf.set("{key}", "{_NEEDED[key]}")' for key in wrong)
+    reasons = ", and ".join(_BECAUSE[key] for key in wrong)
+    raise RunError(
+        "MS206",
+        f"the Spark session is not set up for this job: {reasons}",
+        fix=f"before run(): {settings}",
+    )
+
+
+def sees_files(spark: SparkSession) -> bool:
+    """Whether Spark's files are those of this machine, and it passes over none of them."""
+    lenient = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    return (
+        is_local(spark)
+        and shares_files(spark)
+        and all(spark.conf.get(name) == "false" for name in lenient)
+    )
+
+
+def shares_files(spark: SparkSession | None) -> bool:
+    """Whether a plain path is that of a file which this process can open, too, if it is there.
+
+    Without a session, whether that will be so in one that ``local_session`` makes.
+    """
+    if spark is None:
+        with suppress(PySparkRuntimeError):  # there is none
+            spark = SparkSession.active()
+    if spark is not None and is_remote(spark):
+        return False
+    system = spark.conf.get("spark.hadoop.fs.defaultFS", None) if spark is not None else None
+    return str(system or "file:").startswith("file:") and "HADOOP_CONF_DIR" not in os.environ
+
+
+_begun: set[str] = set()
+
+
+def start_workers(spark: SparkSession) -> None:
+    """Has Python's workers start in the background, while the driver still plans what they run.
+
+    On a cluster it does nothing: there they are many, and nobody knows which will be needed.
+    """
+    app = str(spark.conf.get("spark.app.id", ""))
+    if app in _begun or not is_local(spark):
+        return
+    _begun.add(app)
+    thread = threading.Thread(target=_nothing, args=(spark,), daemon=True)
+    thread.name = "millstream-workers"
+    thread.start()
+
+
+def _nothing(spark: SparkSession) -> None:
+    """A task for each core, which does nothing."""
+    with suppress(Exception):  # what is wrong with workers, the job's own tasks tell
+        count = spark.sparkContext.defaultParallelism
+        spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
+
+
+def is_remote(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether all that Spark does is done on this machine, as far as anyone can tell."""
+    return not is_remote(spark) and str(spark.conf.get("spark.master", None)).startswith("local")
+
+
+def _check_connector(spark: SparkSession) -> None:
+    some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
+    try:
+        _ = spark.read.format("kafka").options(**some).load().schema  # it looks for the class
+    except AnalysisException as error:
+        packages = ",".join(map(str, pinned("connector")))
+        raise RunError(
+            "MS206",
+            "the Spark session was made without the connector for Kafka, and cannot take it now",
+            fix=f"make it with .config('spark.jars.packages', '{packages}')",
+        ) from error
+
+
+def local_session(
+    name: str = "millstream",
+    partitions: int | None = None,
+    kafka: bool = False,
+    short: bool = False,
+    says: Callable[[str], None] = lambda _: None,
+) -> SparkSession:
+    """A session on this machine, bound to loopback, that uses the cores this process may use.
+
+    If the program has one already, it is that one. With ``kafka`` it can read topics, and else only
+    if what that needs is there already. If all that it runs is ``short``, Java compiles quickly
+    instead of thoroughly. What takes a while is said.
+    """
+    with suppress(PySparkRuntimeError):  # there is none
+        active = SparkSession.active()
+        if is_remote(active):
+            return active  # where there is one of Spark Connect, PySpark makes no other
+    _point_to_java_and_python()
+    partitions = partitions or _cores()
+    builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
+    settings = {
+        **_NEEDED,
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # The other way to write files, Spark's first choice, starts ten processes for each of them.
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        # Hadoop keeps checksums of local files, and checks them, already.
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+        # Sorts and maps begin with a page, of 64 MB with a heap of some gigabytes. The young part
+        # of a small heap rarely has room for that, so Java would stop in every batch to make some.
+        "spark.buffer.pageSize": "8m",
+        "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
+        "spark.ui.enabled": "false",
+        # Spark remembers a thousand jobs, stages and plans for the pages that nobody can look at.
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "500",
+        "spark.sql.ui.retainedExecutions": "50",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        **_connector(kafka, says),
+        "spark.python.daemon.module": "millstream.spark.worker.daemon",
+        # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
+        # and each waits until the one before it is acknowledged.
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": _sockets(),
+        # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
+        # are forked from a second daemon, and none serves both.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        # Users' functions import what is beside the program, wherever that was started from.
+        "spark.executorEnv.PYTHONPATH": _beside_the_program(),
+        # A worker has one core; Polars would start a thread for each of the machine's.
+        "spark.executorEnv.POLARS_MAX_THREADS": "1",
+        # So Polars' memory comes from one arena, and what one step gives back serves the next.
+        "spark.executorEnv._RJEM_MALLOC_CONF": os.environ.get("_RJEM_MALLOC_CONF", "narenas:1"),
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    quiet_errors()
+    if SparkContext._active_spark_context is None:
+        says("starting Java and Spark")
+    with less_noise():
+        session = started_jvm(builder.getOrCreate)
+    end_quietly(session)
+    if is_local(session):
+        session.sparkContext.pythonExec = _early_python(os.environ["PYSPARK_PYTHON"])
+    return session
+
+
+def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:
+    """How the JVM runs.
+
+    On few cores a collector with threads of its own takes them from the job, and Java's first
+    choice lets the heap grow to twice what the simplest one does. A program whose environment says
+    which collector it wants has it: Java takes only one. Classes alone would have Java stop and
+    collect all garbage four times until all that Spark needs are there, at last for 0.2 s.
+    """
+    chosen = any(_COLLECTOR in env.get(name, "") for name in _JAVA_OPTIONS)
+    collector = _FRUGALLY if cores <= _FEW_CORES and not chosen else ""
+    return " ".join(filter(None, (LOGGING, _QUICKLY if short else "", collector, _CLASSES)))
+
+
+def _cores() -> int:
+    """The cores that this process may use, as far as the system tells."""
+    may_use = getattr(os, "sched_getaffinity", None)  # which macOS does not have
+    return len(may_use(0)) if may_use else os.cpu_count() or 1
+
+
+@cache
+def _sockets() -> str:
+    """A folder for sockets, which Spark would leave behind; their names may not be long."""
+    return scratch_folder("/tmp")
+
+
+def _beside_the_program() -> str:
+    """The folder that this process imports a program's own modules from, for workers as well."""
+    folder = os.path.abspath(sys.path[0]) if sys.path else ""
+    return folder if os.path.isdir(folder) else ""
+
+
+@cache
+def _early_python(python: str) -> str:
+    """A command that runs this Python by way of ``early_start``; Spark takes only one word."""
+    command = Path(_sockets(), "python")
+    script = Path(__file__).parents[1] / "worker" / "early_start.py"
+    command.write_text(f'#!/bin/sh\nexec {quote(python)} -I -S {quote(str(script))} "$@"\n')
+    command.chmod(0o700)
+    return str(command) if os.access(command, os.X_OK) else python  # /tmp may be for data only
+
+
+def _connector(needed: bool, says: Callable[[str], None]) -> dict[str, str]:
+    if not needed and not are_cached("connector"):
+        return {}
+    return {"spark.jars": ",".join(map(str, jars("connector", says)))}
+
+
+def _point_to_java_and_python() -> None:
+    """Spark runs on the Java that was found, and its workers on this Python."""
+    home = checked_java(os.environ)
+    if home:
+        os.environ["JAVA_HOME"] = home
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or it looks for one, and says so
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

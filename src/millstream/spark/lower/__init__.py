@@ -1,0 +1,1 @@
+"""Makes one DataFrame of a physical plan."""

@@ -1,0 +1,69 @@
+"""How Spark packs files into tasks: by settings that a job keeps for all of its lives.
+
+The rows that a task reads are a slice of each sink that they go straight to, and a batch that is
+done again must have the same slices. But Spark packs files by the number of its cores, and by
+settings that it looks up anew for each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
+
+from millstream.model.errors import RunError
+from millstream.spark.driver.session import is_remote
+
+Packing = Mapping[str, str]
+"""Settings of Spark, by name."""
+
+TASKS = "spark.sql.files.minPartitionNum"
+_SETTINGS = (
+    TASKS,
+    "spark.sql.files.maxPartitionNum",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.files.openCostInBytes",
+)
+_MOST_TASKS = 10_000
+
+
+def packing_of(spark: SparkSession) -> dict[str, str]:
+    """How the session packs files now."""
+    told = {name: spark.conf.get(name, None) for name in _SETTINGS}
+    known = {name: value for name, value in told.items() if value is not None}
+    return known if TASKS in known else {TASKS: str(_tasks(spark)), **known}
+
+
+def keep_packing(spark: SparkSession, kept: Packing, ours: bool) -> None:
+    """Has the session pack files as the job began with; one of the user's own is only checked."""
+    now = packing_of(spark)
+    others = [name for name in _SETTINGS if now.get(name) != kept.get(name)]
+    if ours:
+        for name in others:
+            if name in kept:
+                spark.conf.set(name, kept[name])
+            else:
+                spark.conf.unset(name)
+    elif others:
+        raise RunError(
+            "MS206",
+            "the Spark session packs files into other tasks than it did when the job began: if a "
+            "batch had to be done again, its rows would be in other slices of the sinks",
+            fix=f"before run(): {'; '.join(_said(name, kept) for name in others)}",
+        )
+
+
+def _said(name: str, kept: Packing) -> str:
+    if name in kept:
+        return f'spark.conf.set("{name}", "{kept[name]}")'
+    return f'spark.conf.unset("{name}")'
+
+
+def _tasks(spark: SparkSession) -> int:
+    """How many tasks Spark makes of what it reads, if nothing else speaks against it."""
+    if is_remote(spark):  # which does not tell, but does it
+        some = spark.range(_MOST_TASKS).select(F.spark_partition_id())
+        return some.distinct().count()
+    told = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None)
+    return spark.sparkContext.defaultParallelism if told is None else int(told)

@@ -1,0 +1,1 @@
+"""What runs in Spark's Python workers, from the rows of a batch to the rows of its shards."""

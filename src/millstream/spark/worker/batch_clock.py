@@ -1,0 +1,46 @@
+"""The number and the clock of a batch, from Spark's offset log to the tasks of the batch.
+
+A retried batch has the same clock as before: Spark notes it in the checkpoint before the batch
+begins. It travels as a setting of the session, which Spark hands to each task as it does with its
+own. That costs nothing for each row, unlike a column; it needs no recompiled code in each batch,
+unlike a literal; and it works alike with Spark Connect, where a program cannot set properties of
+the thread that runs a batch.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+from millstream.system.folders import Folder
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a batch is: its number, and its clock in microseconds."""
+
+    batch: int
+    clock: int
+
+
+def announce(session: SparkSession, run: str, checkpoint: str, batch: int) -> None:
+    """Lets the tasks of a batch, which begins now, know when it is."""
+    note = Folder.of("checkpoint", f"{checkpoint}/spark/offsets").read(str(batch))
+    _version, settings, *_offsets = note.decode().splitlines()
+    session.conf.set(_setting(run), f"{batch} {json.loads(settings)['batchTimestampMs']}")
+
+
+def of_this_task(run: str) -> Moment:
+    """When the batch is that the task, of the job of that run, is part of."""
+    context = TaskContext.get()
+    noted = context.getLocalProperty(_setting(run)) if context else None
+    assert noted is not None, "Spark did not hand the clock of the batch to its task"
+    batch, clock = map(int, noted.split())
+    return Moment(batch, clock * 1000)
+
+
+def _setting(run: str) -> str:
+    return f"spark.millstream.{run}.moment"

@@ -1,0 +1,152 @@
+"""The groupings of a stage as a stateful operator of Spark: one call for each shard and batch.
+
+Before the first batch Spark makes this operator in a process of its own, only to learn of its
+state. So that this takes no longer than it must, the stage travels as bytes, and nothing is
+imported here that only a worker needs.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+if TYPE_CHECKING:
+    from millstream.spark.worker.envelopes import Envelope
+    from millstream.spark.worker.stateful_stage import Stage
+
+
+_CLOCKS = "clocks"  # the names of tables have a grouping before them
+
+# Not as text, which every task would ask the JVM to parse, four times.
+_NAME = StructType([StructField("name", StringType())])
+_BLOB = StructType([StructField("blob", BinaryType())])
+
+
+class Step(StatefulProcessor):
+    """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
+
+    def __init__(self, stage: Stage, clock: bool) -> None:
+        from millstream.spark.lower.pickling import pickled
+
+        self._packed = pickled(stage)
+        self.clock = clock
+
+    @property
+    def stage(self) -> Stage:
+        """What runs, once it is to run."""
+        return unpacked(self._packed)
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Names the state: all of it is one variable, since Spark analyzes each in every task."""
+        self._handle = handle
+        self._tables = _Tables(handle.getMapState("tables", _NAME, _BLOB))
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """One micro-batch of one shard."""
+        from millstream.spark.worker.envelopes import Envelope
+
+        return self._run(key[0], [Envelope(*row) for row in rows], timerValues, woken=False)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """A micro-batch that brought nothing, but the time for something has come."""
+        return self._run(key[0], [], timerValues, woken=True)
+
+    def close(self) -> None:
+        """Leaves it to Spark to end the talk about state; what was imported for it, is kept."""
+        _leave_open(self._handle._statefulProcessorApiClient)
+        _keep_all()
+
+    def _run(
+        self, label: int, envelopes: Iterable[Envelope], timer: Any, woken: bool
+    ) -> Iterator[Row]:
+        from millstream.spark.worker.envelopes import NAMES
+        from millstream.spark.worker.stateful_stage import Shelf
+
+        shelf = Shelf(self._tables, self._tables.read(_CLOCKS))
+        if woken:
+            shelf.clocks.pop("timer", None)  # Spark forgets a timer that has rung
+        now = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else 0
+        for made in self.stage.run(label, envelopes, shelf, now):
+            yield Row(**{name: getattr(made, name) for name in NAMES})
+        if self.clock:
+            self._set_timer(shelf, now)
+        self._tables.write(_CLOCKS, shelf.to_json())
+
+    def _set_timer(self, shelf: Any, now: int) -> None:
+        wakes = self.stage.wakes(shelf, now)
+        # Spark's clock has milliseconds: the next one is late enough.
+        wanted = None if wakes is None else max(wakes, now + 1) // 1000 + 1
+        known = shelf.clocks.get("timer")
+        if known is not None and known != wanted:
+            self._handle.deleteTimer(known)
+        if wanted is not None and known != wanted:
+            self._handle.registerTimer(wanted)
+        shelf.clocks["timer"] = wanted
+
+
+# More than tasks that may end at a time: a worker is free for the next one a little before that.
+_talks: deque[Any] = deque(maxlen=16)
+
+
+def _leave_open(client: Any) -> None:
+    """Keeps a task's connection to the state open until Spark has closed its own end.
+
+    Spark 4.2 serves the state of a task in a thread of its own. If that is told of the end, or
+    finds the connection closed, it is over and has closed nothing: each task of each batch would
+    leave a file open in the executor, for ever. If it still waits when the task is over, it is
+    interrupted, which closes the connection.
+    """
+    client.set_handle_state = lambda state: None
+    _talks.append(client)
+
+
+@cache
+def _keep_all() -> None:
+    """Once in a process: what is there is never looked through for garbage again.
+
+    Spark has its workers look for garbage after each task. See ``daemon.py``, too.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@lru_cache(maxsize=64)
+def unpacked(stage: bytes) -> Stage:
+    """A worker makes a stage ready once, not for each batch."""
+    made: Stage = pickle.loads(stage)
+    return made
+
+
+class _Tables:
+    """Spark's state as a store of blobs."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def read(self, name: str) -> bytes | None:
+        found = self._state.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def write(self, name: str, blob: bytes) -> None:
+        self._state.updateValue((name,), (blob,))
+
+    def remove(self, name: str) -> None:
+        self._state.removeKey((name,))

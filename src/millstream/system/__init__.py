@@ -1,0 +1,1 @@
+"""This machine and this process: Java, other processes, locks, folders, Ctrl-C."""

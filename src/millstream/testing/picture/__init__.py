@@ -1,1 +1,0 @@
-"""The parts of the picture that ``millstream.testing.drawing.draw`` puts together."""

@@ -1,0 +1,113 @@
+"""Running a program to its end, and what the job then tells."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import millstream as ms
+from millstream.jobs.html import job_as_html
+from millstream.model.errors import PlanError
+from millstream.reports.progress import Tracker
+
+
+def numbers():
+    return ms.from_rows([(1,), (2,), (3,)], schema="n int", name="numbers")
+
+
+def test_a_job_tells_how_many_rows_each_sink_got():
+    source = numbers()
+    big, odd = source.filter("n > 2"), source.filter("n % 2 = 1")
+    job = ms.pipeline(big.collect("big"), odd.collect("odd")).run("sizes")
+    assert (
+        repr(job) == "<Job 'sizes': finished; 1 row in 'big', 2 rows in 'odd'; 0 late, 0 rejected>"
+    )
+    assert job.rows("odd") == [{"n": 1}, {"n": 3}]
+
+
+def test_a_job_in_a_notebook_shows_its_state_and_counts_above_the_picture_of_its_program():
+    job = numbers().collect("all <&>").run("sizes")
+    page = job._repr_html_()
+    above, picture = page[: page.index("<svg")], page[page.index("<svg") :]
+    shown = " ".join(ElementTree.fromstring(f"<page>{above}</page>").itertext())
+    assert shown.split()[:2] == ["sizes", "finished"]
+    assert "3 to all <&>" in shown
+    assert "numbers" in "".join(ElementTree.fromstring(picture).itertext())
+    assert not hasattr(job, "_repr_svg_")  # a notebook would show only one of them
+
+
+def test_a_failed_job_shows_its_error_in_a_notebook():
+    tracker = Tracker()
+    tracker.fail("MS201 in step 'parse': <lambda> failed")
+    page = job_as_html("totals", tracker.progress(), "<svg/>")
+    shown = " ".join(ElementTree.fromstring(f"<page>{page}</page>").itertext())
+    assert "totals failed MS201 in step 'parse': <lambda> failed" in " ".join(shown.split())
+
+
+def test_rows_of_an_unknown_sink_are_refused_with_the_known_ones():
+    source = numbers()
+    job = ms.pipeline(source.collect("a"), source.collect("b")).run("j")
+    with pytest.raises(PlanError, match=r"MS113.*several sinks") as caught:
+        job.rows()
+    assert "rows('a') or rows('b')" in caught.value.fix
+    with pytest.raises(PlanError, match=r"MS113.*no sink 'c'"):
+        job.rows("c")
+
+
+def test_an_empty_source_gives_empty_results():
+    empty = ms.from_rows([], schema="n int, at double", event_time="at")
+    job = empty.window(ms.fixed(10)).aggregate(n=ms.count()).collect().run()
+    assert job.rows() == []
+
+
+def test_what_users_do_to_rows_does_not_change_the_program():
+    lists = ms.from_rows([{"a": [1, 2]}], schema="a array<int>")
+
+    def change(row):
+        row["a"].append(9)
+        return row
+
+    lists.map(change, schema="a array<int>").collect().run()
+    lists.collect().run().rows()[0]["a"].append(7)
+    assert lists.collect().run().rows() == [{"a": [1, 2]}]
+
+
+def test_settings_without_their_grouping_are_refused_at_the_sink():
+    with pytest.raises(PlanError, match=r"MS117.*key n.*") as caught:
+        numbers().key_by("n").collect()
+    assert ".aggregate(…)" in caught.value.fix
+
+
+def test_panes_of_a_pipeline_with_two_groupings_run_in_one_job():
+    rows = [("a", 1, 1.0), ("a", 2, 12.0), ("b", 5, 13.0)]
+    scores = ms.from_rows(rows, schema="key string, n int, at double", event_time="at")
+    per_key = scores.key_by("key").window(ms.fixed(10)).aggregate(n=ms.sum("n"))
+    best = per_key.window(ms.fixed(20)).aggregate(top=ms.top(1, by="n", of="key"))
+    job = ms.pipeline(per_key.collect("per key"), best.collect("best")).run()
+    assert [row["top"] for row in job.rows("best")] == [["b"]]
+    assert sorted(row["n"] for row in job.rows("per key")) == [1, 2, 5]
+
+
+@pytest.mark.parametrize("every", ["5 parsecs", "", -1, 0, "0s", True, [], b"5s", float("nan")])
+def test_a_job_begins_batches_at_a_length_of_time(every):
+    with pytest.raises(PlanError, match="MS101: every ") as caught:
+        numbers().collect().run(every=every)
+    assert "text such as '90s'" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what", "fix"),
+    [
+        ({"mode": "stream"}, "mode='stream' is not a choice", "did you mean 'streaming'?"),
+        ({"mode": 5}, "mode=5 is not a choice", "use one of: streaming, batch"),
+        ({"checkpoint": 5}, "5 is no path", "give a folder"),
+        ({"checkpoint": ""}, "'' is no path", "give a folder"),
+        ({"spark": "local[2]"}, "spark='local[2]' is no session of Spark", "give a SparkSession"),
+    ],
+)
+def test_arguments_of_a_run_are_refused_before_anything_is_started(wrong, what, fix):
+    with pytest.raises(PlanError, match="MS113") as caught:
+        numbers().collect().run(**wrong)
+    assert caught.value.what == what
+    assert fix in caught.value.fix
