@@ -176,6 +176,36 @@ def test_a_process_that_is_overtaken_after_it_was_put_back_loses_nothing(tmp_pat
             assert shown(root) == sorted(n for b in range(2) for n in rows_of(b)), at
 
 
+@disks
+def test_a_process_that_is_overtaken_takes_nothing_of_a_successor_that_has_not_finished(
+    tmp_path, torn
+):
+    for at in range(1000):
+        root = tmp_path / str(at)
+        Process(root, 1).commit(0, in_slices(0, 3))
+        disk = Standing(lambda: None, torn)
+        old = Process(root, 2, disk)
+        receipts = old.write(1, in_slices(1, 3))
+        disk.operations, disk.at = 0, at
+        begun: list = []
+
+        def successor(root: Path = root, begun: list = begun) -> None:
+            new = Process(root, 3)
+            new.commit(1, in_slices(1, 2))
+            begun += [new, new.write(2, in_slices(2, 2))]
+
+        disk.meanwhile = successor
+        with suppress(MillstreamError):
+            old.commits.commit(1, receipts)
+        if disk.at is not None:
+            assert at > 5
+            return
+        new, its_receipts = begun
+        new.commits.commit(2, its_receipts)
+        assert shown(root) == sorted(n for b in range(3) for n in rows_of(b)), at
+        assert hidden(root) == [], at
+
+
 def test_a_process_that_was_overtaken_before_its_commit_touches_nothing(tmp_path):
     root = tmp_path / "out"
     old = Process(root, 1)
