@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyarrow import fs
 
 import millstream as ms
 from millstream.spark.driver import ownership
+from millstream.spark.driver.ledger import Commits
 from millstream.spark.driver.ownership import Owner
 from millstream.system.folders import Folder
 from waiting import until
@@ -49,7 +51,8 @@ def changed(folder: Path, **about: object) -> None:
     record.write_text(json.dumps(json.loads(record.read_text()) | about))
 
 
-def test_a_second_owner_is_refused_at_once_and_learns_who_the_first_is(tmp_path):
+def test_a_second_owner_is_refused_at_once_and_learns_who_the_first_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(ownership, "BEATS", 600.0)  # it does not wait for the next one
     owner = Owner.take("job", str(tmp_path))
     error = refusal(tmp_path)
     assert f"runs already, on the same checkpoint '{tmp_path}/job': " in error.what
@@ -194,6 +197,26 @@ def test_a_record_that_cannot_be_read_keeps_others_out_only_for_a_while(tmp_path
     owner = Owner.take("job", str(tmp_path))
     assert owner.fence.number == 8
     owner.release()
+
+
+def test_of_a_job_that_was_overtaken_no_sink_commits(tmp_path):
+    class Committed:
+        def __init__(self) -> None:
+            self.batches: list[int] = []
+
+        def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
+            self.batches.append(batch)
+
+    first = Owner.take("job", str(tmp_path))
+    commits, sink = Commits("a1b2c3d4", {}, first.fence), Committed()
+    commits.committers["sink"] = sink
+    commits.commit(0, [])
+    second = Owner.take("job", str(tmp_path), take_over=True)
+    with pytest.raises(ms.MillstreamError, match="MS351"):
+        commits.commit(1, [])
+    assert sink.batches == [0]
+    for each in (first, second):
+        each.release()
 
 
 def test_an_owner_whose_record_is_gone_owns_nothing(tmp_path):
