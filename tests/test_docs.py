@@ -64,6 +64,12 @@ def test_relative_links_lead_to_files_and_headings(document):
 
 
 @each_document
+def test_lines_of_prose_have_at_most_120_characters(document):
+    lines = [line for line in prose_of(document).splitlines() if not line.lstrip().startswith("|")]
+    assert [line for line in lines if len(line) > 120] == []
+
+
+@each_document
 def test_make_targets_exist(document):
     targets = set(re.findall(r"^([a-z]+):", text_of(ROOT / "Makefile"), re.MULTILINE))
     assert set(re.findall(r"^make ([a-z]+)", code_of(document), re.MULTILINE)) <= targets
