@@ -190,12 +190,14 @@ def test_the_batch_was_begun_and_not_committed_by_spark(story, point):
 
 
 def test_it_died_while_the_source_was_read(story):
-    assert places(story, "read") & {"hop", "stage", "step"} == {"hop"}
+    assert places(story, "read") & {"python_stage", "stateful_stage", "processor"} == {
+        "python_stage"
+    }
     assert parts(story, "read") == {"totals": 0, "late": 0}
 
 
 def test_it_died_inside_the_stateful_operator(story):
-    assert places(story, "step") >= {"stage", "step"}
+    assert places(story, "step") >= {"stateful_stage", "processor"}
     assert parts(story, "step") == {"totals": 0, "late": 0}
 
 
@@ -224,7 +226,9 @@ def test_it_died_after_the_sinks_were_committed(story):
 
 def places(story: Story, point: str) -> set[str]:
     """The modules of Millstream that were at work."""
-    return set(re.findall(r"millstream/spark/(\w+)\.py", "".join(story.notes[point]["stack"])))
+    return set(
+        re.findall(r"millstream/spark/worker/(\w+)\.py", "".join(story.notes[point]["stack"]))
+    )
 
 
 def parts(story: Story, point: str) -> dict[str, int]:

@@ -18,13 +18,15 @@ from millstream.sinks.memory import Rows
 from millstream.sinks.slices import number_of
 from millstream.spark.sources.file_tasks import keep_packing, packing_of
 from millstream.spark.worker.envelopes import ARROW, Envelope, batches_of, envelopes_in
-from millstream.spark.worker.python_stage import Hop, Run
-from millstream.spark.worker.tasks import PortSpec, ToSink, Write
+from millstream.spark.worker.python_stage import PythonStage
+from millstream.spark.worker.stage_run import StageRun
+from millstream.spark.worker.step_columns import StepColumns
+from millstream.spark.worker.tasks.sinks import ToSink, Write
 
 
 def place(name, number=0):
-    hop = Hop([], {}, {}, [], [], [], {}, [10, 20], ARROW, SPLIT, slices="splits", batch=0)
-    run = Run(hop, number)
+    stage = PythonStage(schema=ARROW, labels=[10, 20], split=SPLIT, slices="splits", batch=0)
+    run = StageRun(stage, number)
     run.is_of(name)
     return run.home(), run.slice.number, run.slice.name
 
@@ -49,19 +51,13 @@ def test_what_is_not_read_from_kafka_has_the_place_that_spark_says():
 
 def sent(*partitions):
     """What becomes of rows that one task reads, in record batches of three rows."""
-    sink = ToSink("numbers", schema=pa.schema([("n", pa.int64())]))
-    port = PortSpec({"n": "n"}, None, None, None)
-    hop = Hop(
-        [(port, [sink])],
-        {},
-        {},
-        [sink],
-        [],
-        [],
-        {},
-        [10, 20],
-        ARROW,
-        SPLIT,
+    sink = ToSink(step="numbers", schema=pa.schema([("n", pa.int64())]))
+    stage = PythonStage(
+        schema=ARROW,
+        inputs=[(StepColumns({"n": "n"}), [sink])],
+        tasks=[sink],
+        labels=[10, 20],
+        split=SPLIT,
         slices="splits",
         batch=0,
     )
@@ -71,7 +67,7 @@ def sent(*partitions):
             SPLIT: [split for split, numbers in partitions for _ in numbers],
         }
     )
-    made = [e for b in hop(iter(rows.to_batches(max_chunksize=3))) for e in envelopes_in(b)]
+    made = [e for b in stage(iter(rows.to_batches(max_chunksize=3))) for e in envelopes_in(b)]
     return {(e.shard, e.split, tuple(unpacked(e.payload)["n"])) for e in made if e.kind == "sink"}
 
 
@@ -91,14 +87,19 @@ def test_no_rows_are_in_no_slice():
 
 
 def test_rows_of_several_sources_are_in_slices_of_their_own():
-    write = Write("numbers", target=Memory(), schema=pa.schema([("n", pa.int64())]))
-    hop = Hop([], {("sink", "numbers"): [write]}, {}, [write], [], [], {}, [], ARROW, batch=0)
-    hop.slices = "origins"
+    write = Write(step="numbers", target=Memory(), schema=pa.schema([("n", pa.int64())]))
+    stage = PythonStage(
+        schema=ARROW,
+        envelopes={("sink", "numbers"): [write]},
+        tasks=[write],
+        slices="origins",
+        batch=0,
+    )
     rows = packed(pl.DataFrame({"n": [1]}))
     origins = ["a/b/000001/000001", "a/b/000001/000002", "other/000001/000001"]
     told = [Envelope(0, "a/b", "count", split="read", value=3)]
     told += [Envelope(0, "numbers", "sink", split=o, elements=1, payload=rows) for o in origins]
-    made = [e for b in hop(batches_of(told)) for e in envelopes_in(b) if e.kind == "receipt"]
+    made = [e for b in stage(batches_of(told)) for e in envelopes_in(b) if e.kind == "receipt"]
     assert sorted(Rows.unpacked(e.payload).slice for e in made) == sorted(
         [number_of("a/b/000001"), number_of("other/000001")]
     )
@@ -207,6 +208,6 @@ def test_sources_whose_tasks_are_not_known_come_last_and_sinks_do_not_change_the
 
 def test_a_task_that_is_not_told_its_batch_writes_nothing():
     # Taken for batch 0, every batch after the first would be one that was written before.
-    run = Run(Hop([], {}, {}, [], [], [], {}, [10, 20], ARROW), 0)
+    run = StageRun(PythonStage(schema=ARROW, labels=[10, 20]), 0)
     with pytest.raises(ms.MillstreamError, match="MS206: Spark does not tell its tasks the number"):
         _ = run.slice

@@ -10,15 +10,16 @@ from millstream.engine.state.blobs import unpacked
 from millstream.physical.plan import physical
 from millstream.physical.specs import InputSpec, spec_of
 from millstream.plan.nodes import Grouping
-from millstream.spark.worker.tasks import Group
+from millstream.spark.worker.envelopes import ARROW
+from millstream.spark.worker.output import Output
+from millstream.spark.worker.tasks.to_shards import ToShards
 
 
 class Sent:
     """A run that keeps the envelopes."""
 
     def __init__(self):
-        self.envelopes = []
-        self.send = self.envelopes.append
+        self.output = Output(ARROW)
 
     def next_origin(self):
         return "here"
@@ -32,14 +33,14 @@ def test_a_retraction_equals_the_row_it_takes_back_but_is_late_as_what_it_is():
     plan = physical(ms.pipeline(counts.collect("counts"), counts.late.collect("late")).sinks)
     node = next(g for g in plan.levels if g.name == "aggregate-2")
     assert isinstance(node, Grouping)
-    told = InputSpec({"key 0": "kind"}, {}, ("n", "kind"), node.name, ("of 0", "row"), "kind")
-    group = Group(node.name, spec=spec_of(plan, node, {}), input=told, labels=[0])
+    spec = InputSpec({"key 0": "kind"}, {}, ("n", "kind"), node.name, ("of 0", "row"), "kind")
+    task = ToShards(step=node.name, spec=spec_of(plan, node, {}), input=spec, labels=[0])
     run = Sent()
-    group.begin(run)
+    task.begin(run)
     columns = {"n": [1, 1, 2], "kind": ["+", "-", "mine"], TIME: [0, 0, 0], SIGN: [1, -1, 1]}
-    group.take(pl.DataFrame(columns), run)
-    group.end(run)
-    table = pl.concat(unpacked(envelope.payload) for envelope in run.envelopes)
+    task.take(pl.DataFrame(columns), run)
+    task.end(run)
+    table = pl.concat(unpacked(envelope.payload) for envelope in run.output.envelopes())
     assert table["key 0"].to_list() == ["+", "+", "mine"]
     assert [row["kind"] for row in table["of 0"].to_list()] == ["+", "+", "mine"]
     late = table.with_columns(start=0, end=10, late=pl.lit("expired"))

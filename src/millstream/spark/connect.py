@@ -35,7 +35,7 @@ from millstream.spark.lower.pickling import pickled
 from millstream.spark.sources.kafka import Topics
 from millstream.spark.worker.batch_clock import announce
 from millstream.spark.worker.envelopes import ARROW
-from millstream.spark.worker.python_stage import Hop
+from millstream.spark.worker.python_stage import PythonStage
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Remote:
         self._line = f"millstream_{uuid.uuid4().hex}"
         self._next = 0
 
-    def batch(self, last: Hop | None, tells_clock: bool) -> RemoteBatch:
+    def batch(self, last: PythonStage | None, tells_clock: bool) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # nothing but this tells tasks the number of their batch
         topics = [_unopened(each) for each in self._topics]
@@ -127,7 +127,7 @@ class RemoteBatch:
 
     line: str
     run: str
-    last: Hop
+    last: PythonStage
     targets: dict[str, Target]
     topics: list[Topics]
     checkpoint: str

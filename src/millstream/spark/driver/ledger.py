@@ -21,17 +21,17 @@ from millstream.sinks.whole_table import TableCommitter
 from millstream.spark.driver.shard_progress import Standing
 from millstream.spark.driver.time_warnings import TimeWarnings
 from millstream.spark.worker.envelopes import ENVELOPE
-from millstream.spark.worker.python_stage import Hop, Packed
+from millstream.spark.worker.python_stage import PackedStage, PythonStage
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error
     """Raised where a batch would begin, once the job is to stop: that batch has done nothing."""
 
 
-def written(last: Hop | None, frame: DataFrame, batch: int) -> list[Row]:
+def written(last: PythonStage | None, frame: DataFrame, batch: int) -> list[Row]:
     """Runs the last turn of a batch, which writes the sinks; what the tasks tell."""
     if last is not None:
-        frame = frame.mapInArrow(Packed(replace(last, batch=batch)), ENVELOPE)
+        frame = frame.mapInArrow(PackedStage(replace(last, batch=batch)), ENVELOPE)
     rows: list[Row] = frame.collect()
     return rows
 

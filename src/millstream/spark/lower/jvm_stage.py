@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import count
 from operator import and_, or_
@@ -45,6 +45,7 @@ from millstream.plan.sql.failures import sql_of, sql_reason
 from millstream.plan.types.schema import hidden
 from millstream.reference.rows import UNITS, why_no_time
 from millstream.spark.lower.sql_listing import Listing
+from millstream.spark.worker.step_columns import StepColumns
 
 JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -54,30 +55,11 @@ JSON_OPTIONS = {
 """How a record is shown that was rejected."""
 
 
-@dataclass(frozen=True)
-class Port:
-    """Where the rows of a step stand: its columns by name, and what else is known of each row.
-
-    ``flag`` is true where there is a row; without one, rows are wherever there is a ``time``, their
-    event time in microseconds, and without that everywhere. ``sign`` is -1 for a retraction.
-    """
-
-    columns: Mapping[str, str]
-    flag: str | None = None
-    time: str | None = None
-    sign: str | None = None
-
-    @property
-    def here(self) -> Column | None:
-        """Where there is a row; None: everywhere."""
-        if self.flag is not None:
-            return col(self.flag)
-        return None if self.time is None else col(self.time).isNotNull()
-
-    def names(self) -> Iterable[str]:
-        """All columns of the DataFrame that it needs."""
-        yield from self.columns.values()
-        yield from (name for name in (self.flag, self.time, self.sign) if name is not None)
+def rows_in(step: StepColumns) -> Column | None:
+    """Where the step has a row; None: everywhere."""
+    if step.flag is not None:
+        return col(step.flag)
+    return None if step.time is None else col(step.time).isNotNull()
 
 
 class Wide:
@@ -88,7 +70,7 @@ class Wide:
     def __init__(
         self,
         frame: DataFrame,
-        ports: dict[Instance, Port],
+        ports: dict[Instance, StepColumns],
         carried: list[str],
         listing: Listing,
         followed: Collection[Instance] = (),
@@ -127,7 +109,7 @@ class Wide:
         rejected = self.rejected
         names = [n for port in ports.values() for n in port.names()]
         names += [*rejected.values(), *self.untimed.values(), *self.marks.values(), *self.carried]
-        rows = [port.here for port in ports.values()]
+        rows = [rows_in(port) for port in ports.values()]
         wanted = [here for here in rows if here is not None]
         if ports and len(wanted) == len(rows) and not self.marks and not self.untimed:
             wanted += [F.col(name).isNotNull() for name in rejected.values()]
@@ -138,7 +120,7 @@ class Wide:
         self.frame = self.frame.select(*kept)
         self.ports = ports
 
-    def types(self, port: Port) -> StructType:
+    def types(self, port: StepColumns) -> StructType:
         """The types of a port's rows."""
         schema = self.frame.schema
         struct = StructType()
@@ -150,7 +132,7 @@ class Wide:
         return f"__millstream_{next(self._numbers)}"
 
     def _computed(
-        self, port: Port, columns: Mapping[str, Expression], node: OneInput
+        self, port: StepColumns, columns: Mapping[str, Expression], node: OneInput
     ) -> dict[str, str]:
         """New columns beside the old ones, computed where the port has rows.
 
@@ -163,12 +145,12 @@ class Wide:
             self._added(port, new)
         return named
 
-    def _added(self, port: Port, columns: Mapping[str, Column]) -> None:
+    def _added(self, port: StepColumns, columns: Mapping[str, Column]) -> None:
         """Columns that expressions in the port's own names make."""
         made = [_where(port, each).alias(name) for name, each in columns.items()]
         self._with_own_names(port, lambda frame: frame.select("*", *made))
 
-    def _with_own_names(self, port: Port, run: Callable[[DataFrame], DataFrame]) -> None:
+    def _with_own_names(self, port: StepColumns, run: Callable[[DataFrame], DataFrame]) -> None:
         """Runs something where the port's columns have their own names, as expressions know them.
 
         What stands under such a name already, like an envelope's ``kind``, steps aside meanwhile.
@@ -181,12 +163,12 @@ class Wide:
         back = {other: name for name, other in aside.items()}
         self.frame = frame.drop(*port.columns).withColumnsRenamed(back)
 
-    def _filtered(self, port: Port, node: Filter, instance: Instance) -> Port:
+    def _filtered(self, port: StepColumns, node: Filter, instance: Instance) -> StepColumns:
         alone = len(self.ports) == 1 and not self.carried and not self.marks
         branches = instance.input is not None and len(instance.input.consumers) > 1
         condition = self.listing.column(node, "condition")
         port = self._without_failures(port, node, instance)
-        if alone and not branches and port.here is None and not self.rejected:
+        if alone and not branches and rows_in(port) is None and not self.rejected:
             self._with_own_names(port, lambda frame: frame.filter(condition))
             return port
         flag = self._new()
@@ -194,7 +176,9 @@ class Wide:
         self.frame = self.frame.withColumn(flag, F.coalesce(col(flag), F.lit(False)))
         return replace(port, flag=flag)
 
-    def _without_failures(self, port: Port, node: SqlStep, instance: Instance) -> Port:
+    def _without_failures(
+        self, port: StepColumns, node: SqlStep, instance: Instance
+    ) -> StepColumns:
         """Where the step's expressions can be computed; the other rows are rejected, or dropped."""
         sqls = [sql for sql in sql_of(node) if column_of(sql.expression, node.input) is None]
         if node.on_error == "fail" or not sqls:
@@ -203,7 +187,8 @@ class Wide:
         tried = {name: _works(self.listing.column(node, sql.name)) for name, sql in works.items()}
         self._added(port, tried)
         flag, rejected = self._new(), self._new()
-        here = F.lit(True) if port.here is None else port.here
+        here = rows_in(port)
+        here = F.lit(True) if here is None else here
         fine = reduce(and_, map(col, works))
         self.frame = self.frame.withColumn(flag, here & fine)
         if node.on_error == "reject":
@@ -215,19 +200,20 @@ class Wide:
             self.rejected[instance] = rejected
         return replace(port, flag=flag)
 
-    def _timed(self, port: Port, node: EventTime, instance: Instance) -> Port:
+    def _timed(self, port: StepColumns, node: EventTime, instance: Instance) -> StepColumns:
         time, rejected, flag = self._new(), self._new(), self._new()
         schema = self.frame.schema
         column = port.columns[node.column]
         micros = _micros(col(column), schema[column].dataType)
         self.frame = self.frame.withColumn(time, _where(port, micros))
         none, made = col(time).isNull(), {}
-        if port.here is not None:
-            none = none & port.here
-            made = {flag: port.here & col(time).isNotNull()}
+        here = rows_in(port)
+        if here is not None:
+            none = none & here
+            made = {flag: here & col(time).isNotNull()}
         unread = not any(c.role == "rejected" for c in instance.consumers)
         numeric = isinstance(schema[column].dataType, NumericType)
-        if port.here is None and unread and not numeric:
+        if here is None and unread and not numeric:
             # Nobody reads what is rejected: rows without a time tell how many there are. But of
             # numbers, the log says whether they look like another unit than seconds.
             self.untimed[instance] = time
@@ -240,7 +226,7 @@ class Wide:
             self.marks[instance] = self._mark(port, node, time)
         return replace(port, time=time, flag=flag if flag in made else None)
 
-    def _mark(self, port: Port, node: EventTime, time: str) -> str:
+    def _mark(self, port: StepColumns, node: EventTime, time: str) -> str:
         """The column that the watermark follows."""
         if not isinstance(node.watermark, Punctuated):
             return time
@@ -250,7 +236,7 @@ class Wide:
         self.frame = self.frame.withColumn(name, _where(port, _micros(col(column), kind)))
         return name
 
-    def _prepared(self, port: Port, node: Grouping, whole: bool) -> Port:
+    def _prepared(self, port: StepColumns, node: Grouping, whole: bool) -> StepColumns:
         kind, alike = kind_column(node.input), port
         if kind is not None and port.sign is not None:
             plus = self._new()  # a retraction must equal the row that it takes back
@@ -263,7 +249,7 @@ class Wide:
         return replace(port, columns={**port.columns, **made} if whole else made)
 
 
-def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
+def _refusal(name: str, column: Column, kind: DataType, port: StepColumns) -> Column:
     """Why a row has no event time, and in a new line the row."""
     why = F.when(column.isNull(), F.lit(why_no_time(None)))
     if isinstance(kind, DoubleType | FloatType):
@@ -281,7 +267,7 @@ def _refusal(name: str, column: Column, kind: DataType, port: Port) -> Column:
     return F.concat(F.lit(f"event time {name!r}: "), why, F.lit("\n"), record)
 
 
-def _whole(port: Port) -> Column:
+def _whole(port: StepColumns) -> Column:
     return F.struct(*(col(c).alias(n) for n, c in port.columns.items()))
 
 
@@ -307,9 +293,10 @@ def _in_order(node: Node, columns: Mapping[str, str]) -> dict[str, str]:
     return {name: columns[name] for name in node.schema.names}
 
 
-def _where(port: Port, column: Column) -> Column:
+def _where(port: StepColumns, column: Column) -> Column:
     """The column where the port has a row; elsewhere nothing may be computed, which might fail."""
-    return column if port.here is None else F.when(port.here, column)
+    here = rows_in(port)
+    return column if here is None else F.when(here, column)
 
 
 def col(name: str) -> Column:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -49,29 +48,31 @@ from millstream.plan.steps import in_step
 from millstream.plan.types.schema import Schema, hidden
 from millstream.sinks.kinds import opened
 from millstream.spark.driver.failures import accepted
-from millstream.spark.lower.jvm_stage import Port, Wide, col, prepared_columns
+from millstream.spark.lower.jvm_stage import Wide, col, prepared_columns
 from millstream.spark.lower.row_types import RowTypes, arrow_of, struct_of
 from millstream.spark.lower.sql_listing import Listing
 from millstream.spark.sources.kafka import REFUSED, raw_columns
 from millstream.spark.sources.loading import depth, named
 from millstream.spark.worker.batch_clock import Moment
 from millstream.spark.worker.envelopes import ENVELOPE, NAMES
-from millstream.spark.worker.python_stage import Hop, Packed, Refused
-from millstream.spark.worker.stateful_stage import Stage
-from millstream.spark.worker.tasks import (
-    Call,
-    Decode,
-    Emit,
-    Follow,
-    Group,
-    Load,
-    Pick,
-    PortSpec,
-    Task,
-    Time,
-    ToSink,
-    Write,
+from millstream.spark.worker.marks import Follow
+from millstream.spark.worker.python_stage import (
+    PackedStage,
+    PythonStage,
+    RejectColumn,
+    SliceBy,
 )
+from millstream.spark.worker.stateful_stage import Stage
+from millstream.spark.worker.step_columns import StepColumns
+from millstream.spark.worker.tasks.call import Call
+from millstream.spark.worker.tasks.decode import Decode
+from millstream.spark.worker.tasks.event_time import Time
+from millstream.spark.worker.tasks.load import Load
+from millstream.spark.worker.tasks.pick import Pick
+from millstream.spark.worker.tasks.sinks import ToSink, Write
+from millstream.spark.worker.tasks.task import RejectingTask, Task, in_order
+from millstream.spark.worker.tasks.to_jvm import ToJvm
+from millstream.spark.worker.tasks.to_shards import ToShards
 
 Shuffle = Callable[[DataFrame, Stage], DataFrame]
 """Brings the envelopes of each shard together and runs a stage over them."""
@@ -85,7 +86,7 @@ class Lowered:
     """
 
     frame: DataFrame
-    last: Hop | None
+    last: PythonStage | None
 
 
 def lower(
@@ -166,7 +167,7 @@ class _Lowering:
 
     def _closed(self, wide: Wide, stage: int, source: Source | None) -> DataFrame:
         frame, hop = self._segment(wide, stage, source, last=False)
-        return frame.mapInArrow(Packed(hop), self.envelope)
+        return frame.mapInArrow(PackedStage(hop), self.envelope)
 
     def _source(self, source: Source) -> Wide:
         frame = self.read(source)
@@ -183,7 +184,7 @@ class _Lowering:
             flag = "__millstream_parsed"
             columns += [col(REFUSED), col(REFUSED).isNull().alias(flag)]
         wide = Wide(frame.select(*columns), {}, [], self.listing, self.plan.followed)
-        wide.ports[origin] = Port(names, flag)
+        wide.ports[origin] = StepColumns(names, flag)
         wide.rejected = {} if flag is None else {origin: REFUSED}
         self.types[origin] = wide.types(wide.ports[origin])
         return wide
@@ -202,7 +203,7 @@ class _Lowering:
 
     def _segment(
         self, wide: Wide, stage: int, source: Source | None, last: bool
-    ) -> tuple[DataFrame, Hop]:
+    ) -> tuple[DataFrame, PythonStage]:
         """All turns of a stage; the last one, which is Python's, is left to be run."""
         mine = self.plan.of(stage, source) if source is not None or stage else []
         turns = max((i.phase for i in mine), default=1) | 1  # Python's, even if there is no step
@@ -231,16 +232,16 @@ class _Lowering:
             wide = self._handed_on(wide, group, hop, split and later)
         raise AssertionError("a stage ends in Python")
 
-    def _handed_on(self, wide: Wide, group: list[Instance], hop: Hop, split: bool) -> Wide:
+    def _handed_on(self, wide: Wide, group: list[Instance], hop: PythonStage, split: bool) -> Wide:
         """The rows that Python has made for the JVM's next turn, and all that travels along."""
-        emits = {task.step: task for task in hop.tasks if isinstance(task, Emit)}
+        emits = {task.step: task for task in hop.tasks if isinstance(task, ToJvm)}
         fields = list(self.envelope.fields)
-        ports: dict[Instance, Port] = {}
+        ports: dict[Instance, StepColumns] = {}
         for instance in group:
             emit = emits.get(_emit_name(instance, group))
-            if emit is None or emit.port is None:
+            if emit is None:
                 continue
-            port = emit.port
+            port = emit.columns
             fields += [
                 StructField(column, self.types[instance][name].dataType)
                 for name, column in port.columns.items()
@@ -250,7 +251,7 @@ class _Lowering:
                 StructField(str(port.sign), ByteType()),
                 StructField(str(port.flag), BooleanType()),
             ]
-            ports[instance] = Port(port.columns, port.flag, port.time, port.sign)
+            ports[instance] = port
         carried = list(NAMES)
         if split:
             hop.by_split = True  # each row that is made is of the split of its input
@@ -258,12 +259,14 @@ class _Lowering:
             carried.append(SPLIT)
         schema = StructType(fields)
         hop.schema = arrow_of(schema)
-        made = wide.frame.mapInArrow(Packed(hop), schema)
+        made = wide.frame.mapInArrow(PackedStage(hop), schema)
         return Wide(made, ports, carried, self.listing, self.plan.followed)
 
     # What Python does in a turn.
 
-    def _hop(self, wide: Wide, group: list[Instance], source: Source | None, last: bool) -> Hop:
+    def _hop(
+        self, wide: Wide, group: list[Instance], source: Source | None, last: bool
+    ) -> PythonStage:
         tasks: dict[Instance, list[Task]] = {}
         made: list[Task] = []
         for instance in group:
@@ -277,10 +280,7 @@ class _Lowering:
             if isinstance(instance.node, Sink) and last:
                 tasks[instance][0].then.append(writes[instance.node.name])
         made += writes.values()
-        ports = [
-            (PortSpec(dict(p.columns), p.flag, p.time, p.sign), self._readers(i, group, tasks))
-            for i, p in wide.ports.items()
-        ]
+        ports = [(columns, self._readers(i, group, tasks)) for i, columns in wide.ports.items()]
         envelopes: dict[tuple[str, str], list[Task]] = {}
         for instance in group:
             if instance.role in ("panes", "late"):
@@ -291,7 +291,7 @@ class _Lowering:
             envelopes |= {("sink", name): [task] for name, task in writes.items()}
         follows = [self._follow(i, column) for i, column in wide.marks.items()]
         refusals = [
-            Refused(
+            RejectColumn(
                 i.node.name,
                 column,
                 [t for c in i.consumers if c.role == "rejected" and c in tasks for t in tasks[c]],
@@ -304,17 +304,17 @@ class _Lowering:
         marks = {i.mark for i in self.plan.instances if i.role == "scatter" and i.source is source}
         bounded = source is not None and source.bounded and self.ending
         loads = any(isinstance(task, Load) for task in made)
-        return Hop(
-            ports=ports,
+        return PythonStage(
+            inputs=ports,
             envelopes=envelopes,
             groupings={
                 i.node.name: self._pane_form(i.node)
                 for i in group
                 if i.role == "panes" and isinstance(i.node, Grouping)
             },
-            tasks=_in_order(made),
+            tasks=in_order(made),
             follows=follows,
-            refused=refusals,
+            rejects=refusals,
             untimed=untimed,
             labels=self.labels,
             schema=arrow_of(self.envelope),
@@ -349,11 +349,11 @@ class _Lowering:
         rows = [c for c in instance.consumers if c.role != "rejected"]
         bad = [c for c in instance.consumers if c.role == "rejected"]
         task.then += [t for c in rows if c in tasks for t in tasks[c]]
-        if isinstance(task, Decode | Load | Time | Call):
+        if isinstance(task, RejectingTask):
             task.rejected += [t for c in bad if c in tasks for t in tasks[c]]
         if any(c.phase == instance.phase + 1 for c in rows):
             number = f"{instance.stage}_{instance.phase}_{group.index(instance)}"
-            port = PortSpec(
+            columns = StepColumns(
                 {
                     n: f"__millstream_p{number}_{i}"
                     for i, n in enumerate(self.types[instance].names)
@@ -362,7 +362,7 @@ class _Lowering:
                 f"__millstream_t{number}",
                 f"__millstream_g{number}",
             )
-            emit = Emit(_emit_name(instance, group), port=port)
+            emit = ToJvm(step=_emit_name(instance, group), columns=columns)
             task.then.append(emit)
             made.append(emit)
 
@@ -372,8 +372,8 @@ class _Lowering:
             self.types[instance] = self.types.of(instance)
         if instance.role == "scatter":
             assert isinstance(node, Grouping)
-            return Group(
-                name,
+            return ToShards(
+                step=name,
                 spec=spec_of(self.plan, node, self.splits),
                 input=self._input(instance, node),
                 labels=self.labels,
@@ -381,16 +381,16 @@ class _Lowering:
         if isinstance(node, Sink):
             return self._sunk(node, last)
         if instance.role in ("prepare", "panes", "late", "rejected"):
-            return Task(name)
+            return Task(step=name)
         match node:
             case KafkaSource():
                 schema = arrow_of(self.types[instance])
                 values = [f for f in schema if f.name not in node.metadata]
-                return Decode(name, source=node, schema=pa.schema(values))
+                return Decode(step=name, source=node, schema=pa.schema(values))
             case FilesSource():
                 schema = arrow_of(self.types[instance])
                 return Load(
-                    name,
+                    step=name,
                     below=depth(node.path),
                     schema=schema,
                     layout=node.layout,
@@ -398,17 +398,17 @@ class _Lowering:
                 )
             case Function():
                 bare = replace(node, input=_nothing(node.schema))
-                return Call(name, node=bare, schema=arrow_of(self.types[instance]))
+                return Call(step=name, node=bare, schema=arrow_of(self.types[instance]))
             case EventTime():
                 follow = None if node.watermark is None else self._follow(instance, TIME)
-                return Time(name, column=node.column, follow=follow)
+                return Time(step=name, column=node.column, follow=follow)
             case Select() | WithColumns():
                 kept = (
                     {n: n for n in node.input.schema.names} if isinstance(node, WithColumns) else {}
                 )
                 picked = {n: str(column_of(e, node.input)) for n, e in node.columns}
                 columns = {**kept, **picked}
-                return Pick(name, columns={n: columns[n] for n in node.schema.names})
+                return Pick(step=name, columns={n: columns[n] for n in node.schema.names})
         raise unknown_kind(node)
 
     def _follow(self, instance: Instance, column: str) -> Follow:
@@ -421,11 +421,11 @@ class _Lowering:
 
     def _sunk(self, sink: Sink, last: bool) -> Task:
         if last:
-            return Task(sink.name)  # its rows go on to the one writer that the sink has
-        return ToSink(sink.name, schema=self._sink_schema(sink))
+            return Task(step=sink.name)  # its rows go on to the one writer that the sink has
+        return ToSink(step=sink.name, schema=self._sink_schema(sink))
 
     def _written(self, sink: Sink) -> Write:
-        return Write(sink.name, target=opened(sink.target), schema=self._sink_schema(sink))
+        return Write(step=sink.name, target=opened(sink.target), schema=self._sink_schema(sink))
 
     def _fed_sinks(self) -> list[Sink]:
         """The sinks that any rows can reach: a rejected output may have nothing before it."""
@@ -484,15 +484,13 @@ class _Lowering:
         return keys, [n for n, _, _ in node.aggregates], arrow_of(self.types.panes(node))
 
 
-def _slices(
-    source: Source | None, group: list[Instance], tasks: list[Task]
-) -> Literal["tasks", "splits", "origins"]:
+def _slices(source: Source | None, group: list[Instance], tasks: list[Task]) -> SliceBy:
     """What makes a slice of its own; where several sources are but written, where rows are from.
 
     Of what only goes to groupings there are no slices, and all splits of a task are taken at once.
     """
     if isinstance(source, KafkaSource) and not source.bounded:
-        told_apart = any(isinstance(task, ToSink | Write | Emit) for task in tasks)
+        told_apart = any(isinstance(task, ToSink | Write | ToJvm) for task in tasks)
         return "splits" if told_apart else "tasks"
     return "tasks" if source is not None or group else "origins"
 
@@ -503,20 +501,3 @@ def _emit_name(instance: Instance, group: list[Instance]) -> str:
 
 def _nothing(schema: Schema) -> Node:
     return Node("", schema)
-
-
-def _in_order(tasks: list[Task]) -> list[Task]:
-    """Each task before those that it gives rows to, so that their ends come in that order."""
-    order: list[Task] = []
-    seen: set[int] = set()
-
-    def visit(task: Task) -> None:
-        if id(task) not in seen:
-            seen.add(id(task))
-            for each in [*task.then, *getattr(task, "rejected", [])]:
-                visit(each)
-            order.append(task)
-
-    for task in tasks:
-        visit(task)
-    return order[::-1]

@@ -9,6 +9,8 @@ than many a task takes; so what is there before the fork is never looked at agai
 from __future__ import annotations
 
 import gc
+from importlib import import_module
+from pkgutil import iter_modules
 from socket import socket
 
 # Spark's workers import these late, each for itself: pandas alone is most of what they hold.
@@ -23,6 +25,10 @@ from pyspark import daemon
 import millstream.spark.worker.processor
 import millstream.spark.worker.python_stage
 import millstream.spark.worker.stateful_stage  # noqa: F401
+from millstream.spark.worker import tasks
+
+for _task in iter_modules(tasks.__path__, f"{tasks.__name__}."):
+    import_module(_task.name)
 
 _worker = daemon.worker
 

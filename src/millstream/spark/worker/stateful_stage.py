@@ -19,7 +19,7 @@ from millstream.plan.steps import in_step
 from millstream.spark.driver.repairs import Repair
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.envelopes import Envelope
-from millstream.spark.worker.python_stage import Hop
+from millstream.spark.worker.python_stage import PythonStage
 
 _MOST_ROWS = 250_000
 MOST_SPLITS = 20
@@ -72,7 +72,7 @@ class Stage:
     specs: list[GroupingSpec]
     labels: list[int]
     later: frozenset[str]
-    then: Hop | None = None
+    then: PythonStage | None = None
     """What Python does next with what comes out."""
     run_id: str = ""
     repairs: tuple[Repair, ...] = ()

@@ -1,0 +1,40 @@
+"""What a partition counts for the job's progress: rows read, rejected, ahead of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from millstream.spark.worker.envelopes import Envelope
+
+
+class Counts:
+    """How many rows of what kind each step has had, and an example for what a job warns of."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._reasons: dict[str, str] = {}
+        self._farthest: dict[str, tuple[int, str]] = {}
+
+    def add(self, step: str, what: str, number: int) -> None:
+        if number:
+            self._numbers[step, what] = self._numbers.get((step, what), 0) + number
+
+    def add_ahead(self, step: str, number: int, farthest: int, place: str) -> None:
+        """Counts event times ahead of the clock; ``farthest`` is the last of them, at ``place``."""
+        self.add(step, "ahead", number)
+        known = self._farthest.get(step, (farthest, place))
+        self._farthest[step] = max(known, (farthest, place))
+
+    def example(self, step: str, reason: str) -> None:
+        """Keeps the first reason of a step for which rows were rejected."""
+        self._reasons.setdefault(step, reason)
+
+    def envelopes(self, shard: int) -> Iterator[Envelope]:
+        for (step, what), number in self._numbers.items():
+            count = Envelope(shard, step, "count", split=what, value=number)
+            if what == "ahead":
+                count.start, place = self._farthest[step]
+                count.payload = place.encode()
+            elif what == "rejected" and step in self._reasons:
+                count.payload = self._reasons[step].encode()
+            yield count

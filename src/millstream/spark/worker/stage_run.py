@@ -1,0 +1,248 @@
+"""One run of a Python stage: over a partition, or over what a shard has emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark import TaskContext
+
+from millstream.engine.rows import (
+    SIGN,
+    TIME,
+    from_arrow,
+    late_rows,
+    pane_rows,
+    refused,
+    with_time,
+)
+from millstream.engine.state.blobs import unpacked
+from millstream.engine.watermarks import newest
+from millstream.model.errors import RunError
+from millstream.model.instants import END_OF_TIME
+from millstream.model.watermarks import latest_time
+from millstream.reference.rows import LOOKS_LIKE
+from millstream.sinks.kinds import Slice
+from millstream.sinks.slices import number_of
+from millstream.spark.worker.batch_clock import of_this_task
+from millstream.spark.worker.counts import Counts
+from millstream.spark.worker.envelopes import Envelope, envelopes_in
+from millstream.spark.worker.marks import Follow, Marks
+from millstream.spark.worker.output import Output
+from millstream.spark.worker.tasks.task import Task
+
+if TYPE_CHECKING:
+    from millstream.spark.worker.python_stage import PythonStage
+
+_BATCH = "streaming.sql.batchId"
+
+
+class StageRun:
+    """A Python stage at work: what its tasks share while they take the rows of one partition.
+
+    ``number`` is that of the partition or shard. ``split`` is the split that the rows which tasks
+    take now are of.
+    """
+
+    def __init__(self, stage: PythonStage, number: int) -> None:
+        self.stage = stage
+        self.split = ""
+        self.place: str | None = None
+        self.output = Output(stage.schema)
+        self.counts = Counts()
+        self._marks = Marks()
+        self._later: list[Iterator[None]] = []
+        self._sent = 0
+        self._number = number
+        self._name = ""
+        for task in stage.tasks:
+            task.begin(self)
+
+    @cached_property
+    def slice(self) -> Slice:
+        """The part of a batch that this is."""
+        context = TaskContext.get()
+        batch = self.stage.batch
+        if batch is None:
+            # This is how Spark gives a task of a streaming query the number of its batch.
+            number = context.getLocalProperty(_BATCH) if context else None
+            if number is None:
+                raise _no_batch()
+            batch = int(number)
+        attempt = context.taskAttemptId() if context else 0
+        return Slice(self.stage.run, batch, self._number, attempt, self._name, self.stage.owner)
+
+    @cached_property
+    def clock(self) -> int:
+        """The clock of the batch: the same however often it is retried."""
+        return of_this_task(self.stage.run).clock if self.stage.clock is None else self.stage.clock
+
+    @contextmanager
+    def careful(self) -> Iterator[None]:
+        """Leaves nothing half written behind."""
+        try:
+            yield
+        except BaseException:
+            for task in self.stage.tasks:
+                task.abort()
+            raise
+
+    def is_of(self, place: str | None) -> None:
+        """Takes its number from a place, such as a partition of Kafka, if that is known.
+
+        Spark may read partitions in another order when a batch is retried; and what is in a slice
+        must stay in it, or what was written before would be left out, and other rows doubled.
+        """
+        if place is not None and self.place is None:
+            self.place = self.output.split = place
+            plain = place.isdecimal()
+            self._number = int(place) if plain else number_of(place)
+            self._name = "" if plain else place
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Takes a record batch: rows of steps, or envelopes, or some of both."""
+        stage = self.stage
+        if "kind" in batch.schema.names and "payload" in batch.schema.names:
+            for envelope in envelopes_in(batch):
+                self.open(envelope)
+        if stage.source is not None:
+            self.counts.add(stage.source, "read", batch.num_rows)
+        if not stage.inputs and not stage.follows and not stage.rejects:
+            return  # there are only envelopes
+        rows = from_arrow(batch)
+        self._follow(rows)
+        for step, column in stage.untimed.items():
+            self.counts.add(step, "rejected", rows[column].null_count())
+        for each in stage.rejects:
+            lines = [text.rsplit("\n", 1) for text in rows[each.column].drop_nulls()]
+            bad = refused(each.step, [why for why, _ in lines], [record for _, record in lines])
+            self.reject(each.step, bad, each.tasks)
+        for part in self._by_split(rows):
+            for columns, tasks in stage.inputs:
+                mine = columns.rows(part)
+                if mine.height:
+                    for task in tasks:
+                        task.take(mine, self)
+
+    def open(self, envelope: Envelope) -> None:
+        """Gives what an envelope contains to the tasks it is for; others are passed on."""
+        tasks = self.stage.envelopes.get((envelope.kind, envelope.node))
+        if tasks is None:
+            self.output.send(envelope.sealed())
+            return
+        table = envelope.rows
+        if table is None:
+            assert envelope.payload is not None
+            table = unpacked(envelope.payload)
+        rows = _ROWS_OF[envelope.kind](self.stage, envelope.node, table)
+        for task in tasks:
+            task.take(rows, self)
+
+    def later(self, work: Iterator[None]) -> None:
+        """Queues work that makes many rows, to be done piece by piece."""
+        self._later.append(work)
+
+    def queued(self) -> Iterator[None]:
+        """Does the queued work; what each piece of it makes can be passed on at once."""
+        while self._later:
+            yield from self._later.pop(0)
+
+    def end(self) -> None:
+        """The partition has ended."""
+        for task in self.stage.tasks:
+            task.end(self)
+        for mark in self.stage.ends:
+            self._marks.end(mark)
+        for envelope in self._marks.envelopes(self.stage.labels):
+            self.output.send(envelope)
+        for envelope in self.counts.envelopes(self.home()):
+            self.output.send(envelope)
+
+    def reject(self, step: str, rows: pl.DataFrame, tasks: list[Task]) -> None:
+        self.counts.add(step, "rejected", rows.height)
+        if rows.height:
+            for reason in rows["reason"].filter(rows["reason"].str.contains(LOOKS_LIKE)).head(1):
+                self.counts.example(step, reason)
+            for task in tasks:
+                task.take(rows, self)
+
+    def latest(self, follow: Follow) -> int:
+        """The last time that may move a watermark."""
+        return END_OF_TIME if follow.ahead is None else latest_time(self.clock, follow.ahead)
+
+    def follow(self, follow: Follow, split: str, times: pl.Series) -> int:
+        """Moves a split's watermark by event times, or by the watermarks in a column.
+
+        Those that are too far ahead do not count; returns how many these are.
+        """
+        found, ahead = newest(times, self.latest(follow))
+        self._marks.move(follow, split, found)
+        if ahead:
+            farthest: Any = times.max()
+            place = f"source {self.stage.origin!r}" + (f", split {split!r}" if split else "")
+            self.counts.add_ahead(follow.step, ahead, farthest, place)
+        return ahead
+
+    def home(self) -> int:
+        """The shard that takes along what is for no shard in particular."""
+        labels = self.stage.labels
+        return labels[self._number % len(labels)] if labels else 0
+
+    def next_origin(self) -> str:
+        """A name that sorts what arrives from everywhere into an order that is always the same."""
+        self._sent += 1
+        return f"{self.stage.origin}/{self._number:06}/{self._sent:06}"
+
+    def _follow(self, rows: pl.DataFrame) -> None:
+        for follow in self.stage.follows:
+            column, split = follow.column, self.stage.split
+            if split is None:
+                self.follow(follow, "", rows[column])
+            elif newest(rows[column], self.latest(follow))[1]:
+                for (name,), part in rows.partition_by(split, as_dict=True).items():
+                    self.follow(follow, _split_name(name), part[column])
+            else:
+                for name, time in rows.group_by(split).agg(pl.col(column).max()).iter_rows():
+                    self._marks.move(follow, _split_name(name), time)
+
+    def _by_split(self, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """The rows, split by split if a task follows their times."""
+        if self.stage.split is None or not self.stage.by_split:
+            yield rows
+            return
+        for (split,), part in rows.partition_by(self.stage.split, as_dict=True).items():
+            self.split = _split_name(split)
+            yield part
+
+
+def _split_name(split: Any) -> str:
+    return "" if split is None else str(split)
+
+
+def _panes(stage: PythonStage, node: str, table: pl.DataFrame) -> pl.DataFrame:
+    """The panes of a grouping, in the types that Spark expects: a batch may suggest others."""
+    keys, aggregates, schema = stage.groupings[node]
+    rows = pane_rows(table, keys, aggregates)
+    types = from_arrow(schema.empty_table()).schema
+    return rows.select(*(pl.col(n).cast(t) for n, t in types.items()), TIME, SIGN)
+
+
+_ROWS_OF: dict[str, Callable[[PythonStage, str, pl.DataFrame], pl.DataFrame]] = {
+    "pane": _panes,
+    "late": lambda stage, node, table: late_rows(table),
+    "sink": lambda stage, node, table: with_time(table),
+}
+"""The rows that an envelope of each kind contains."""
+
+
+def _no_batch() -> RunError:
+    """Without its number, a batch could be taken for one that was written before, and lost."""
+    return RunError(
+        "MS206",
+        f"Spark does not tell its tasks the number of their batch ({_BATCH})",
+        fix="run the job with the version of PySpark that Millstream was installed with",
+    )

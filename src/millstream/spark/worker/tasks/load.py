@@ -1,0 +1,69 @@
+"""Reads files in Python: those that rows name, or whose content rows have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.engine.rows import from_arrow, refused, with_time
+from millstream.plan.layouts import Layout
+from millstream.plan.records import record_text
+from millstream.spark.sources.loading import CONTENT, PATH, Decoded, decoded_lines, loaded
+from millstream.spark.worker.tasks.decode import as_text
+from millstream.spark.worker.tasks.task import RejectingTask
+
+if TYPE_CHECKING:
+    from millstream.spark.worker.stage_run import StageRun
+
+
+@dataclass(kw_only=True)
+class Load(RejectingTask):
+    """Reads files; lines that cannot be decoded are rejected.
+
+    ``below`` is how many folders deep the source's own path is; with a ``layout`` the files are
+    lines of text, without one parquet. Rows with equal values in the column ``split`` are of one
+    split.
+    """
+
+    below: int
+    schema: pa.Schema
+    layout: Layout | None
+    split: str | None
+
+    def take(self, rows: pl.DataFrame, run: StageRun) -> None:
+        run.later(self._load(rows, run))
+
+    def _load(self, rows: pl.DataFrame, run: StageRun) -> Iterator[None]:
+        contents = rows[CONTENT] if CONTENT in rows.columns else [None] * rows.height
+        for path, content in zip(rows[PATH], contents, strict=True):
+            for part in self._parts(path, content):
+                run.counts.add(self.step, "read", part.rows.height + len(part.refused))
+                self._reject(path, part, run)
+                self._split(with_time(part.rows), run)
+                yield
+
+    def _parts(self, path: str, content: bytes | None) -> Iterator[Decoded]:
+        if self.layout is None:
+            tables = loaded(self.step, path, self.below, self.schema)
+            return (Decoded(from_arrow(table), []) for table in tables)
+        return decoded_lines(self.step, path, content, self.layout, self.below, self.schema)
+
+    def _reject(self, path: str, part: Decoded, run: StageRun) -> None:
+        records = [
+            record_text({"file": path.removeprefix("file:"), "line": line, "value": as_text(text)})
+            for line, text, _ in part.refused
+        ]
+        reasons = [why for _, _, why in part.refused]
+        run.reject(self.step, refused(self.step, reasons, records), self.rejected)
+
+    def _split(self, rows: pl.DataFrame, run: StageRun) -> None:
+        if self.split is None:
+            self.give(rows, run)
+            return
+        for (value,), part in rows.partition_by(self.split, as_dict=True).items():
+            run.split = "" if value is None else str(pl.Series([value]).cast(pl.String)[0])
+            self.give(part, run)
