@@ -16,8 +16,9 @@ from confluent_kafka import Message, TopicPartition
 from benchmarks.inputs import BEGIN_SECONDS, Batch
 from benchmarks.sizes import Sizes
 from benchmarks.spec import Spec
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import create_topic, partitions_of
+from millstream.kafka.admin.topics import create_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import partitions_of
 from millstream.kafka.writing import Place, Records, prepare_markers, write_once
 
 PARTITIONS = 4

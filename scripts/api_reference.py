@@ -30,7 +30,8 @@ SECTIONS = {
     "millstream.model.secrets": "Secrets",
     "millstream.model.errors": "Errors",
     "millstream.testing": "Testing",
-    "millstream.kafka.local": "Local brokers",
+    "millstream.kafka.local.data_directory": "Local brokers",
+    "millstream.kafka.local.lifecycle": "Local brokers",
     "millstream.kafka.settings": "Settings of Kafka's clients",
 }
 """The sections of the page, by the module in which a name is defined."""
@@ -133,8 +134,10 @@ def heading(entry: Documented) -> str:
         return f"class {entry.name}"
     if entry.name in exported(entry.package):
         return f"ms.{entry.name}"
-    in_testing = entry.name in exported(entry.package["testing"])
-    return f"{'testing' if in_testing else entry.module.name}.{entry.name}"
+    if entry.name in exported(entry.package["testing"]):
+        return f"testing.{entry.name}"
+    (path,) = (path for path in RETURNED if path.endswith(f".{entry.name}"))
+    return ".".join(path.split(".")[-2:])
 
 
 def anchor(text: str) -> str:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from millstream.kafka import local
-from millstream.kafka.cluster import Cluster
-from millstream.kafka.jars import jars
-from millstream.kafka.registry import STATE, forget
+from millstream.kafka.local.cluster import Cluster
+from millstream.kafka.local.jars import jars
+from millstream.kafka.local.registry import STATE, forget
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from millstream.cli.printing import progress_line
 from millstream.drawing.draw import Drawing
 from millstream.jobs.job import Job
 from millstream.kafka import local
-from millstream.kafka.connection import Connection
-from millstream.kafka.jars import Say, jars
-from millstream.kafka.topics import create_topic
+from millstream.kafka.admin.topics import create_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.local.jars import Say, jars
 from millstream.reports.progress import Progress
 from millstream.system.interrupts import interrupts_later
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import partitions_of
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import partitions_of
 from millstream.model.panes import Kind, Timing
 
 Window = tuple[float, float]

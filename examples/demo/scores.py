@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 
 TEAMS = {
     "foxes": ("ann", "bob", "cid", "dot"),

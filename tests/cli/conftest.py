@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from millstream.cli.main import app
-from millstream.kafka.jars import jars
-from millstream.kafka.local import Cluster
+from millstream.kafka.local.cluster import Cluster
+from millstream.kafka.local.jars import jars
 from millstream.system.java import java_command
 
 _numbers = count(1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from millstream.cli.rendering import Parts, by_format
-from millstream.kafka.records import Record
+from millstream.kafka.client.records import Record
 from millstream.model.errors import PlanError
 
 RECORD = Record("scores", 1, 7, 60_000, "CreateTime", (), b"ann", b"5")

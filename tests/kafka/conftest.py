@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka.registry import STATE
+from millstream.kafka.local.registry import STATE
 
 
 @pytest.fixture(autouse=True)

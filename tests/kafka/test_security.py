@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 import millstream as ms
 from brokers import started
 from millstream.cli.main import app
-from millstream.kafka.broker import HOST, Broker
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.local.broker import HOST, Broker
 from millstream.kafka.settings import client_settings
 from millstream.model.errors import KafkaError, RunError
 from millstream.system.java import java_command

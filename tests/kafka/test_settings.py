@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from millstream.kafka.settings import client_settings, java_properties, java_settings, translated
 from millstream.model.errors import KafkaError
 

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
 
 from millstream.kafka import writing
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import add_partitions
+from millstream.kafka.admin.topics import add_partitions
+from millstream.kafka.client.connection import Connection
 from millstream.kafka.writing import (
     Place,
     Records,

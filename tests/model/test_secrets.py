@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import millstream as ms
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from millstream.kafka.settings import client_settings
 from millstream.model.errors import KafkaError
 

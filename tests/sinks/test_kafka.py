@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import millstream as ms
-from millstream.kafka.partitioning import java_hash
+from millstream.kafka.client.partitioning import java_hash
 from millstream.plan.targets import Kafka
 from millstream.sinks.kafka import KafkaWriter, records_of
 from millstream.sinks.slices import Slice

@@ -15,10 +15,10 @@ import connect_program
 import connect_server
 import topics
 from families import Family
-from millstream.kafka.cluster import Cluster
-from millstream.kafka.connection import Connection
-from millstream.kafka.positions import Position
-from millstream.kafka.topics import delete_records
+from millstream.kafka.admin.topics import delete_records
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.positions import Position
+from millstream.kafka.local.cluster import Cluster
 from ports import free_port
 from waiting import until
 

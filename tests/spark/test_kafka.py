@@ -14,14 +14,10 @@ import millstream as ms
 import topics
 from bags import bag
 from millstream.jobs.job import run_to_the_end
-from millstream.kafka.connection import Connection
-from millstream.kafka.groups import describe_group
-from millstream.kafka.positions import Position
-from millstream.kafka.topics import (
-    add_partitions,
-    create_topic,
-    delete_records,
-)
+from millstream.kafka.admin.groups import describe_group
+from millstream.kafka.admin.topics import add_partitions, create_topic, delete_records
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.positions import Position
 from millstream.model.errors import KafkaError, PlanError
 from millstream.spark.driver import known_topics
 from millstream.spark.sources import kafka as kafka_source

@@ -10,15 +10,11 @@ import pytest
 
 import millstream as ms
 import topics
-from millstream.kafka.connection import Connection
-from millstream.kafka.groups import describe_group
-from millstream.kafka.positions import Position
-from millstream.kafka.topics import (
-    create_topic,
-    delete_records,
-    delete_topic,
-    topic_names,
-)
+from millstream.kafka.admin.groups import describe_group
+from millstream.kafka.admin.topics import create_topic, delete_records, delete_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import topic_names
+from millstream.kafka.client.positions import Position
 from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
 from millstream.model.errors import KafkaError, PlanError, RunError
 from millstream.spark.driver.kafka_losses import Losses

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from millstream.kafka.broker import (
+from millstream.kafka.local.broker import (
     Broker,
     format_storage,
     new_cluster_id,
     start,
     write_settings,
 )
-from millstream.kafka.jars import jars
+from millstream.kafka.local.jars import jars
 from ports import free_port
 from waiting import until
 

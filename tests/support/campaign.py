@@ -28,9 +28,9 @@ from rich.console import Console
 import numbered
 from families import Family
 from millstream.kafka import local
-from millstream.kafka.broker import Broker
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import create_topic
+from millstream.kafka.admin.topics import create_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.local.broker import Broker
 from numbering import PARTITIONS, Found, Numbers, checked
 
 STALL = 30.0  # seconds for which a broker says nothing

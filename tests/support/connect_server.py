@@ -9,7 +9,7 @@ import threading
 from pyspark.sql import SparkSession
 
 from families import bound_to_its_test
-from millstream.kafka.jars import jars
+from millstream.kafka.local.jars import jars
 from millstream.spark.driver.stderr_filter import LOGGING
 
 

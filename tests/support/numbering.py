@@ -17,7 +17,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from numbered import CHANGES, COPIES, COUNTS, NUMBERS, WINDOW
 from topics import Read, read
 

@@ -10,14 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import (
-    create_topic,
-    delete_topic,
-    partitions_of,
-    topic_ids,
-    topic_names,
-)
+from millstream.kafka.admin.topics import create_topic, delete_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import partitions_of, topic_ids, topic_names
 from waiting import until
 
 _numbers = count(1)

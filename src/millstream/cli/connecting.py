@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from millstream.kafka.settings import client_settings
 
 _PANEL = "The cluster"

@@ -12,9 +12,9 @@ from millstream.cli.connecting import Config, Servers, Settings, connected, unes
 from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, writing_output
 from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
-from millstream.kafka.consuming import consume
-from millstream.kafka.positions import position
-from millstream.kafka.records import Encoding, Record
+from millstream.kafka.client.consuming import consume
+from millstream.kafka.client.positions import position
+from millstream.kafka.client.records import Encoding, Record
 from millstream.reports.progress import counted
 
 

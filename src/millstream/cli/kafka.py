@@ -10,8 +10,10 @@ import typer
 
 from millstream.cli.printing import AsJson, print_json, print_line, print_table, progress_line
 from millstream.kafka import local
-from millstream.kafka.cluster import Cluster
-from millstream.kafka.registry import running_clusters
+from millstream.kafka.local.cluster import Cluster
+from millstream.kafka.local.data_directory import data_folder, where_others_run
+from millstream.kafka.local.ports import DEFAULT_PORT
+from millstream.kafka.local.registry import running_clusters
 
 app = typer.Typer(
     help="Real Kafka brokers on this machine, for development and tests.",
@@ -45,7 +47,7 @@ def up(
             min=0,
             max=65533,
             help="The port of the first broker; the next ones follow. 0 takes any that are free.",
-            show_default=f"as it was, at first {local.DEFAULT_PORT}",
+            show_default=f"as it was, at first {DEFAULT_PORT}",
         ),
     ] = None,
     data: Data = _DATA,
@@ -89,8 +91,8 @@ def down(
         ran = [broker.id for broker in cluster.brokers if broker.process] if cluster else []
         print_json({"stopped": ran})
     else:
-        others = local.where_others_run(running_clusters())
-        none = f"There were no brokers in {local.data_folder(data)}{others}."
+        others = where_others_run(running_clusters())
+        none = f"There were no brokers in {data_folder(data)}{others}."
         print_line("Kafka is down." if cluster else none)
 
 

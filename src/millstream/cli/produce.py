@@ -13,11 +13,11 @@ from confluent_kafka.admin import AclOperation
 from millstream.cli.connecting import Config, Servers, Settings, all_pairs, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, print_json
-from millstream.kafka.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
-from millstream.kafka.producing import Deliveries, Lines, produce
-from millstream.kafka.records import Encoding, NewRecord, decoded, header_name, timestamp_of
-from millstream.kafka.rights import check_topic_rights
-from millstream.kafka.topics import longest_batch, partitions_of
+from millstream.kafka.client.metadata import longest_batch, partitions_of
+from millstream.kafka.client.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
+from millstream.kafka.client.producing import Deliveries, Lines, produce
+from millstream.kafka.client.records import Encoding, NewRecord, decoded, header_name, timestamp_of
+from millstream.kafka.client.rights import check_topic_rights
 from millstream.reports.progress import counted
 
 _LONGEST = 100_000_000  # bytes of a record: brokers take no longer request, and judge the rest

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from millstream.kafka.records import Encoding, Record, encoded, to_json
+from millstream.kafka.client.records import Encoding, Record, encoded, to_json
 from millstream.model.errors import PlanError, did_you_mean
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,8 +17,9 @@ from millstream.cli.printing import (
     print_table,
     progress_line,
 )
-from millstream.kafka import topics
-from millstream.kafka.positions import position
+from millstream.kafka.admin import topics
+from millstream.kafka.client.metadata import topic_names
+from millstream.kafka.client.positions import position
 from millstream.reports.progress import counted
 
 app = typer.Typer(help="Topics of a Kafka cluster.", no_args_is_help=True)
@@ -45,7 +46,7 @@ def list_topics(
     config: Config = None,
 ) -> None:
     """The names of the topics."""
-    names = topics.topic_names(connected(servers, settings, config), internal=internal)
+    names = topic_names(connected(servers, settings, config), internal=internal)
     if as_json:
         print_json(names)
     else:
@@ -74,7 +75,7 @@ def create(
     """Makes topics."""
     connection = connected(servers, settings, config)
     own = pairs(set_, "--set")
-    there = set(topics.topic_names(connection, internal=True)) if if_not_exists else set()
+    there = set(topic_names(connection, internal=True)) if if_not_exists else set()
     make = partial(
         topics.create_topic,
         connection,
@@ -101,7 +102,7 @@ def describe(
 ) -> None:
     """Leader, replicas, offsets and settings of topics."""
     connection = connected(servers, settings, config)
-    names = names or topics.topic_names(connection, internal=internal)
+    names = names or topic_names(connection, internal=internal)
     with progress_line(silent=as_json or not size) as say:
         described = topics.describe_topics(connection, names, size=size, say=say)
     if as_json:
@@ -171,7 +172,7 @@ def delete(
     """Deletes topics with all their records."""
     connection = connected(servers, settings, config)
     if if_exists:
-        there = set(topics.topic_names(connection, internal=True))
+        there = set(topic_names(connection, internal=True))
         names = [name for name in names if name in there]
     print_done("deleted", names, partial(topics.delete_topic, connection), as_json)
 

@@ -19,10 +19,11 @@ from itertools import repeat
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.connection import Connection
-from millstream.kafka.partitioning import CLIENT_SETTINGS
-from millstream.kafka.rights import Right, check_group_right, is_missing_right, missing_right
-from millstream.kafka.topics import add_partitions, cluster_topics, create_topic
+from millstream.kafka.admin.topics import add_partitions, create_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import cluster_topics
+from millstream.kafka.client.partitioning import CLIENT_SETTINGS
+from millstream.kafka.client.rights import Right, check_group_right, is_missing_right, missing_right
 from millstream.model.errors import KafkaError
 
 MARKERS = "millstream-markers"

@@ -11,11 +11,11 @@ from confluent_kafka.admin import AclOperation
 
 from millstream.engine.rows import from_arrow
 from millstream.kafka import writing
-from millstream.kafka.connection import Connection
-from millstream.kafka.partitioning import java_hash
-from millstream.kafka.rights import check_group_right, check_topic_rights
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import partitions_of
+from millstream.kafka.client.partitioning import java_hash
+from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import translated
-from millstream.kafka.topics import partitions_of
 from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Columns, Kafka, Target

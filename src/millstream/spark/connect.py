@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from millstream.model.errors import RunError
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Each, Memory, Target

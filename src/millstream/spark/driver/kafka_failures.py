@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from millstream.kafka.rights import Right, missing_right
+from millstream.kafka.client.rights import Right, missing_right
 from millstream.model.errors import KafkaError
 
 _LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import TopicPartition
 
-from millstream.kafka.positions import BEGINNING, offsets_at
+from millstream.kafka.client.positions import BEGINNING, offsets_at
 from millstream.model.errors import KafkaError
 from millstream.spark.sources.kafka import Topics, offsets_of
 from millstream.system.folders import Folder

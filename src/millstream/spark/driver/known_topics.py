@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 from pyarrow import fs
 
-from millstream.kafka.topics import topic_ids
+from millstream.kafka.client.metadata import topic_ids
 from millstream.model.errors import KafkaError, RunError
 from millstream.spark.sources.kafka import Topics, offsets_of, source_lines
 from millstream.system.folders import Folder

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.engine.rows import SPLIT
-from millstream.kafka.connection import Connection
-from millstream.kafka.positions import END, offsets_at
-from millstream.kafka.rights import check_group_right, check_topic_rights
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import cluster_topics, existing_topic, topic_ids, topic_names
+from millstream.kafka.client.positions import END, offsets_at
+from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import DECIDED, java_settings, translated
-from millstream.kafka.topics import cluster_topics, existing_topic, topic_ids, topic_names
 from millstream.kafka.writing import MARKERS
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Source

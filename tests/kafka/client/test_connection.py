@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from millstream.kafka import connection
-from millstream.kafka.connection import Connection, check_reachable, servers_of
+from millstream.kafka.client import connection
+from millstream.kafka.client.connection import Connection, check_reachable, servers_of
 from millstream.model.errors import KafkaError, PlanError
 
 

@@ -30,9 +30,9 @@ from typer.testing import CliRunner
 import millstream as ms
 from brokers import started
 from millstream.cli.main import app
-from millstream.kafka.broker import HOST, Broker
-from millstream.kafka.connection import Connection
-from millstream.kafka.topics import create_topic
+from millstream.kafka.admin.topics import create_topic
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.local.broker import HOST, Broker
 from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
 from millstream.model.errors import KafkaError
 from ports import free_port

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from millstream.kafka.broker_failures import not_started
+from millstream.kafka.local.broker_failures import not_started
 from millstream.system.java import java_command, java_runs
 from millstream.system.processes import Process, spawn
 

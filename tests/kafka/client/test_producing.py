@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.connection import Connection
-from millstream.kafka.producing import Deliveries, Lines, produce
-from millstream.kafka.records import NewRecord
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.producing import Deliveries, Lines, produce
+from millstream.kafka.client.records import NewRecord
 from millstream.model.errors import KafkaError
 
 

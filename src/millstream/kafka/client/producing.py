@@ -12,7 +12,7 @@ from itertools import groupby
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, Message, Producer
 
-from millstream.kafka.records import Encoding, NewRecord, decoded, from_json
+from millstream.kafka.client.records import Encoding, NewRecord, decoded, from_json
 from millstream.model.errors import KafkaError, PlanError
 from millstream.reports.progress import counted
 

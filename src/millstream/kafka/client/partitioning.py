@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Literal
 
-from millstream.kafka.records import NewRecord
+from millstream.kafka.client.records import NewRecord
 
 Partitioner = Literal["java", "round-robin", "sticky"]
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from millstream.kafka.producing import Lines
-from millstream.kafka.records import timestamp_of
+from millstream.kafka.client.producing import Lines
+from millstream.kafka.client.records import timestamp_of
 from millstream.model.errors import KafkaError, PlanError
 
 

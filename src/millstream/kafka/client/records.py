@@ -15,7 +15,7 @@ from confluent_kafka import (
     Message,
 )
 
-from millstream.kafka.positions import milliseconds
+from millstream.kafka.client.positions import milliseconds
 from millstream.model.errors import PlanError
 
 Encoding = Literal["text", "hex", "base64"]

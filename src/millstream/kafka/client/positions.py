@@ -9,8 +9,8 @@ from typing import Literal
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from millstream.kafka.answers import answers
-from millstream.kafka.rights import Right
+from millstream.kafka.client.answers import answers
+from millstream.kafka.client.rights import Right
 from millstream.model.errors import PlanError
 from millstream.model.instants import instant
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.kafka.positions import Position, position
+from millstream.kafka.client.positions import Position, position
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.answers import refused
-from millstream.kafka.rights import Right
+from millstream.kafka.client.answers import refused
+from millstream.kafka.client.rights import Right
 from millstream.model.errors import KafkaError
 
 _TICK = 0.2  # seconds

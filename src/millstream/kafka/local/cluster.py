@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from millstream.kafka.broker import Broker
+from millstream.kafka.local.broker import Broker
 from millstream.model.errors import KafkaError, PlanError
 from millstream.system.processes import Process
 

@@ -15,12 +15,12 @@ from confluent_kafka import (
 )
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.answers import awaited
-from millstream.kafka.connection import Connection
-from millstream.kafka.last_records import last_records, refused_reading
-from millstream.kafka.positions import BEGINNING, END, Position, offsets_at
-from millstream.kafka.records import Record
-from millstream.kafka.topics import partitions_of
+from millstream.kafka.client.answers import awaited
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.last_records import last_records, refused_reading
+from millstream.kafka.client.metadata import partitions_of
+from millstream.kafka.client.positions import BEGINNING, END, Position, offsets_at
+from millstream.kafka.client.records import Record
 from millstream.model.errors import KafkaError, PlanError
 
 _BATCH = 1000

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import AdminClient
 
-from millstream.kafka.local import data_folder, running, where_others_run
-from millstream.kafka.registry import running_clusters
+from millstream.kafka.local.data_directory import data_folder, running, where_others_run
+from millstream.kafka.local.registry import running_clusters
 from millstream.kafka.settings import DECIDED, unknown_setting
 from millstream.model.errors import KafkaError
 from millstream.plan.build.kafka import server_addresses

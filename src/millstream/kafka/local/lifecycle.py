@@ -8,22 +8,19 @@ anywhere.
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from millstream.kafka.broker import (
+from millstream.kafka.local.broker import (
     HOST,
     Broker,
     format_storage,
@@ -31,15 +28,15 @@ from millstream.kafka.broker import (
     start,
     write_settings,
 )
-from millstream.kafka.broker_failures import no_room, not_started, port_reserved, port_taken
-from millstream.kafka.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
-from millstream.kafka.jars import Say, jars
-from millstream.kafka.registry import forget, register, running_clusters
-from millstream.model.errors import KafkaError, PlanError
-from millstream.system.locking import locked
+from millstream.kafka.local.broker_failures import no_room, not_started
+from millstream.kafka.local.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
+from millstream.kafka.local.data_directory import data_folder, existing, held
+from millstream.kafka.local.jars import Say, jars
+from millstream.kafka.local.ports import with_free_ports
+from millstream.kafka.local.registry import forget, register
+from millstream.model.errors import PlanError
 from millstream.system.processes import Process
 
-DEFAULT_PORT = 9092
 _A_MOMENT = 0.1  # seconds between two looks
 _ROOM = 200_000_000  # what a broker should find on the disk, in bytes
 _PATIENCE = 120.0  # seconds: a busy machine takes long to start three of them
@@ -60,7 +57,7 @@ def up(
     """
     _check_range("brokers", brokers, 1, 3)
     _check_range("port", port, 0, 65533)
-    with _held(data, say) as folder:
+    with held(data, say) as folder:
         cluster = _fitting(folder, brokers, port)
         register(folder)
         down_now = [broker.id for broker in cluster.brokers if not broker.pid]
@@ -71,14 +68,14 @@ def up(
         if shutil.disk_usage(folder).free < _ROOM * len(down_now):
             raise no_room(folder)
         if len(down_now) == len(cluster.brokers):
-            cluster = _with_ports(cluster, port)
+            cluster = with_free_ports(cluster, port)
         return _started(cluster, down_now, jars("broker", say), say)
 
 
 def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
     """Starts one broker of a cluster that is there, and waits until it takes part again."""
     existing(data)
-    with _held(data, say) as folder:
+    with held(data, say) as folder:
         cluster = existing(data)
         register(folder)
         if cluster.broker(number).pid:
@@ -90,43 +87,8 @@ def start_broker(number: int, data: str | Path | None = None, say: Say = lambda 
 def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> None:
     """Stops one broker, and waits until it has ended."""
     existing(data)
-    with _held(data, say):
+    with held(data, say):
         _stop([existing(data).broker(number)])
-
-
-def known(data: str | Path | None = None) -> Cluster | None:
-    """The cluster of a data directory, if there is one, whether it runs or not."""
-    return read_cluster(data_folder(data))
-
-
-def existing(data: str | Path | None = None) -> Cluster:
-    """The cluster of a data directory, whether it runs or not."""
-    cluster = known(data)
-    if cluster is None:
-        elsewhere = running_clusters()
-        raise KafkaError(
-            "MS308",
-            f"there are no local brokers in {data_folder(data)}{where_others_run(elsewhere)}",
-            fix="start some: millstream kafka up; or name the directory they are in: --data "
-            + (" or --data ".join(str(each.folder.parent) for each in elsewhere) or "DIR"),
-        )
-    return cluster
-
-
-def where_others_run(clusters: Sequence[Cluster]) -> str:
-    """Clusters that run in other folders, for a message that has looked for one in vain."""
-    others = [f"{each.servers} in {each.folder.parent}" for each in clusters]
-    return f"; others run at {', and at '.join(others)}" if others else ""
-
-
-def running(data: str | Path | None = None) -> Cluster | None:
-    """The cluster of a data directory, if any broker of it runs.
-
-    >>> running("/no/such/directory") is None
-    True
-    """
-    cluster = known(data)
-    return cluster if cluster and any(broker.pid for broker in cluster.brokers) else None
 
 
 def down(
@@ -138,7 +100,7 @@ def down(
     """
     if not data_folder(data).exists():
         return None
-    with _held(data, say) as folder:
+    with held(data, say) as folder:
         cluster = read_cluster(folder)
         if cluster:
             ran = [b if b.pid else replace(b, process=None) for b in cluster.brokers]
@@ -149,31 +111,6 @@ def down(
         if wipe:
             shutil.rmtree(folder)
     return cluster
-
-
-def data_folder(data: str | Path | None = None) -> Path:
-    """The folder of the cluster of a data directory: that given, else the one of this place."""
-    root = data or os.environ.get("MILLSTREAM_DATA") or ".millstream"
-    return Path(root).expanduser().absolute() / "kafka"
-
-
-@contextmanager
-def _held(data: str | Path | None, say: Say) -> Iterator[Path]:
-    """The folder of a cluster, for one process at a time that changes something."""
-    folder = data_folder(data)
-    try:
-        if not folder.parent.exists():
-            folder.parent.mkdir(parents=True)
-            (folder.parent / ".gitignore").write_text("*\n")
-        with locked(folder.parent / "kafka.lock", lambda: say("waiting for another process")):
-            folder.mkdir(exist_ok=True)
-            yield folder
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise no_room(folder) from error
-        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise unfit(f"{folder} cannot be used: {error}", "name another one: --data") from error
-        raise
 
 
 def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
@@ -197,44 +134,6 @@ def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
             "stop them first: millstream kafka down",
         )
     return cluster
-
-
-def _with_ports(cluster: Cluster, port: int | None) -> Cluster:
-    """The cluster with ports that are free now. Controllers get any: only brokers know of them."""
-    count = len(cluster.brokers)
-    if port is None and cluster.brokers[0].port:
-        wanted = [broker.port for broker in cluster.brokers]
-    elif port == 0:
-        wanted = [0] * count
-    else:
-        first = port or DEFAULT_PORT
-        wanted = list(range(first, first + count))
-    with ExitStack() as bound:
-        ports = [_bound(bound, port) for port in wanted + [0] * count]
-    brokers = [
-        replace(broker, port=port, controller_port=controller)
-        for broker, port, controller in zip(
-            cluster.brokers, ports[:count], ports[count:], strict=True
-        )
-    ]
-    return replace(cluster, brokers=tuple(brokers))
-
-
-def _bound(until: ExitStack, port: int) -> int:
-    """A port that nobody else has, and gets until we are done; 0 asks for any."""
-    listener = until.enter_context(socket.socket())
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            ours = [c for c in running_clusters() if port in [b.port for b in c.brokers]]
-            raise port_taken(port, ours[0].folder.parent if ours else None) from error
-        if error.errno == errno.EACCES:
-            raise port_reserved(port) from error
-        raise
-    bound: int = listener.getsockname()[1]
-    return bound
 
 
 def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) -> Cluster:

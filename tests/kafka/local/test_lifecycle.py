@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from millstream.kafka import local
+from millstream.kafka.local import lifecycle
 from millstream.model.errors import KafkaError, PlanError, RunError
 from millstream.system.processes import Process
 from waiting import until
@@ -88,7 +89,7 @@ def test_up_leaves_a_cluster_that_runs_as_it_is(broker):
 def test_up_waits_for_brokers_that_run_but_are_not_ready(broker, monkeypatch):
     for again in (local.up, partial(local.start_broker, 1)):
         known = iter([set(), set(), {1}])
-        monkeypatch.setattr(local, "_known_to", lambda _, known=known: next(known))
+        monkeypatch.setattr(lifecycle, "_known_to", lambda _, known=known: next(known))
         said = []
         assert again(data=data_of(broker), say=said.append) == broker
         assert said == ["waiting for broker 1"] * 2
@@ -161,14 +162,14 @@ def java_that(home, does):
 def test_a_broker_that_dies_at_once_does_not_run(tmp_path, monkeypatch):
     home = java_that(tmp_path / "java", "echo Invalid heap size; exit 1")
     monkeypatch.setenv("JAVA_HOME", home)
-    start = local.start
+    start = lifecycle.start
 
     def start_and_look_too_late(*arguments):
         process = start(*arguments)
         until(lambda: not process.runs)
         return replace(process, started="")
 
-    monkeypatch.setattr(local, "start", start_and_look_too_late)
+    monkeypatch.setattr(lifecycle, "start", start_and_look_too_late)
     with pytest.raises(KafkaError, match="MS306: broker 1 did not start: it ended"):
         local.up(port=0, data=tmp_path)
     assert local.running(tmp_path) is None

@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Collection
 from tempfile import NamedTemporaryFile
 
-from millstream.kafka.connection import Connection, check_reachable
-from millstream.kafka.jars import Say, jars
+from millstream.kafka.client.connection import Connection, check_reachable
+from millstream.kafka.local.jars import Say, jars
 from millstream.kafka.settings import java_properties
 from millstream.model.errors import KafkaError
 from millstream.system.java import java_command, java_runs

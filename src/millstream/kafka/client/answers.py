@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException
 
-from millstream.kafka.rights import Right, is_missing_right, missing_right
-from millstream.model.errors import KafkaError, PlanError, did_you_mean
+from millstream.kafka.client.rights import Right, is_missing_right, missing_right
+from millstream.model.errors import KafkaError, PlanError
 
 Key = TypeVar("Key")
 
@@ -79,17 +79,3 @@ def refused(failure: Failure, doing: str, needs: Right) -> KafkaError:
     fix = _FIXES.get(failure.code(), "fix what the cluster says, or try again if it was busy")
     what = f"the cluster did not {doing}: {failure.str().rstrip('.')} ({failure.name()})"
     return KafkaError("MS323", what, fix=fix)
-
-
-def known_topic(topic: str, topics: list[str]) -> str:
-    """The topic, if it is among those of the cluster.
-
-    >>> known_topic("scores", ["scores", "totals"])
-    'scores'
-    """
-    if topic in topics:
-        return topic
-    fix = f"make it: millstream topics create {topic}"
-    if own := [name for name in topics if not name.startswith("__")]:
-        fix = f"{did_you_mean(topic, own)}; or {fix}"
-    raise KafkaError("MS321", f"the cluster has no topic {topic!r}", fix=fix)

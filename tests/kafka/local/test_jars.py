@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka.jars import Jar, cache_directory, jars, pinned
+from millstream.kafka.local.jars import Jar, cache_directory, jars, pinned
 from millstream.model.errors import KafkaError
 from millstream.system.locking import locked
 from ports import free_port
 
-FETCH = "from millstream.kafka.jars import jars; print(len(jars('connector', print)))"
+FETCH = "from millstream.kafka.local.jars import jars; print(len(jars('connector', print)))"
 REPOSITORY = """
 <ivysettings>
   <settings defaultResolver="here"/>

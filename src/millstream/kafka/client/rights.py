@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation
 
-from millstream.kafka.connection import Connection
+from millstream.kafka.client.connection import Connection
 from millstream.model.errors import KafkaError
 
 # A right that is missing is reported at once. The first group of a new cluster is not described for

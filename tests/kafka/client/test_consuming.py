@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
-from millstream.kafka.consuming import _others_have
+from millstream.kafka.client.consuming import _others_have
 
 STABLE, UNSETTLED = ConsumerGroupState.STABLE, ConsumerGroupState.PREPARING_REBALANCING
 PLACES = [TopicPartition("scores", 0), TopicPartition("scores", 1)]

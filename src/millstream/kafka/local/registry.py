@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from millstream.kafka.cluster import Cluster, read_cluster
+from millstream.kafka.local.cluster import Cluster, read_cluster
 from millstream.model.errors import KafkaError
 
 STATE = "MILLSTREAM_STATE"

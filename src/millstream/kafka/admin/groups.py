@@ -15,11 +15,11 @@ from confluent_kafka import (
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import ConsumerGroupDescription
 
-from millstream.kafka.answers import answers, awaited, refused
-from millstream.kafka.connection import Connection
-from millstream.kafka.positions import BEGINNING, END, Position, offsets_at, within
-from millstream.kafka.rights import Right
-from millstream.kafka.topics import cluster_topics, partitions_of
+from millstream.kafka.client.answers import answers, awaited, refused
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.metadata import cluster_topics, partitions_of
+from millstream.kafka.client.positions import BEGINNING, END, Position, offsets_at, within
+from millstream.kafka.client.rights import Right
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 # Kafka's own words for the states; those that the client has no name for are unknown to it.

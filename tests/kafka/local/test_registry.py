@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka import local, registry
-from millstream.kafka.broker import Broker
-from millstream.kafka.cluster import Cluster, read_cluster, write_cluster
-from millstream.kafka.connection import servers_of
+from millstream.kafka import local
+from millstream.kafka.client.connection import servers_of
+from millstream.kafka.local import registry
+from millstream.kafka.local.broker import Broker
+from millstream.kafka.local.cluster import Cluster, read_cluster, write_cluster
 from millstream.model.errors import KafkaError
 from millstream.system.processes import Process, _started
 
