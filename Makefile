@@ -13,7 +13,7 @@ help: ## List the targets
 setup: ## Make .venv with all that is needed (PYTHON=... names another interpreter)
 	@scripts/setup
 
-demo: setup ## Show team scores go through Kafka and Spark, for a minute (ARGS=--forever)
+demo: setup ## Process team scores live with Kafka and Spark, for a minute (ARGS=--forever)
 	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
@@ -24,7 +24,7 @@ test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	$(heading) 'Tests and examples in the documentation (pytest)'
 	@$(python) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
-# What needs neither Spark nor Kafka, and is the meaning of a program all the same.
+# What needs neither Spark nor Kafka.
 quick := $(addprefix tests/,model plan reference engine physical test_public_names.py test_error_pages.py test_docs.py)
 check: lint ## Run the checks and the tests without Spark and Kafka: two minutes, while you work
 	$(heading) 'Tests without Spark and Kafka (pytest)'
@@ -44,17 +44,17 @@ lint: setup ## Run the checks that come before the tests
 soak: setup ## Compare the engines on random programs until stopped; keep failures as transcripts
 	@$(python) tests/support/soak.py
 
-faults: setup ## Kill jobs and brokers of Kafka for a quarter of an hour, and count (ARGS='--help')
+faults: setup ## Kill jobs and Kafka brokers for 15 minutes, and check the counts (ARGS='--help')
 	@$(python) tests/support/campaign.py $(ARGS)
 
 bench: setup ## Measure speed and memory against Spark's own aggregation (ARGS='--help')
 	@$(python) -m benchmarks $(ARGS)
 
-format: setup ## Format the code and mend what ruff can mend
+format: setup ## Format the code and fix what ruff can fix
 	@$(python) -m ruff check --fix-only
 	@$(python) -m ruff format
 
-docs: setup ## Write docs/api.md anew, from signatures and docstrings
+docs: setup ## Write docs/api.md from signatures and docstrings
 	@$(python) scripts/api_reference.py
 
 compile := .cache/uv/bin/uv --cache-dir .cache/uv/cache --quiet pip compile --universal --upgrade \
@@ -70,6 +70,6 @@ lock: setup ## Lock the newest versions of all dependencies, and bundle the pip 
 	$(python) -m pip download --quiet --no-deps --dest scripts \
 		"$$(grep -o '^pip==[^ ]*' requirements.lock)"
 
-clean: ## Remove all that the other targets made
+clean: ## Remove what the other targets made
 	rm -rf .venv .cache .hypothesis dist demo.svg team-scores.svg
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
