@@ -13,7 +13,7 @@ import pytest
 import millstream as ms
 from millstream.model.windowing import Windowing
 from millstream.plan import other_words
-from millstream.plan.nodes import Grouping, KeyFunction, Select, SideOutput, Sink
+from millstream.plan.nodes import Grouping, KeyFunction, Rejected, Select, SideOutput, Sink
 from millstream.plan.targets import Console, Each, Files, Memory
 from millstream.sources import test_stream
 from millstream.stream import Stream
@@ -248,8 +248,7 @@ def test_late_is_only_there_on_a_grouping() -> None:
 def test_rejected_rows_name_the_step_the_reason_and_the_record() -> None:
     rejected = ROWS.filter("points > 0").rejected
     assert str(rejected.schema) == "step STRING, reason STRING, record STRING"
-    assert isinstance(rejected.node, SideOutput)
-    assert rejected.node.side == "rejected"
+    assert isinstance(rejected.node, Rejected)
 
 
 def test_drop_keeps_the_other_columns_in_their_order() -> None:

@@ -11,11 +11,15 @@ from pyspark.sql.types import StructType
 import millstream as ms
 from millstream.jobs.job import run_to_the_end
 from millstream.model.triggers import Trigger
+from millstream.physical.explain import explain_physical
 from millstream.physical.plan import Instance, physical
+from millstream.physical.resume import stateful_plan
+from millstream.physical.specs import spec_of
 from millstream.plan.explain.details import details
 from millstream.plan.finishing import finishes, fires, uses_clock
 from millstream.plan.names import with_distinct_names
-from millstream.plan.nodes import Node, OneInput, SplitSource
+from millstream.plan.nodes import Node, OneInput, SplitSource, Stateful
+from millstream.plan.nodes import Port as NodePort
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
 from millstream.sinks.kinds import committer_of, writer_of
@@ -46,6 +50,13 @@ class Shuffle(OneInput):
     """The same over one."""
 
 
+@dataclass(frozen=True, eq=False)
+class Deduplicate(Stateful):
+    """An operator that only this test knows."""
+
+    kind = "deduplicate"
+
+
 class Novel(Trigger):
     """A trigger of no kind that there is."""
 
@@ -58,6 +69,7 @@ class Nowhere(Target):
 
 ZIP = Zip("zip", ROWS.schema, ROWS.node, ROWS.filter("n > 1").node)
 SHUFFLE = Shuffle("shuffle", ROWS.schema, ROWS.node)
+DEDUPLICATE = Deduplicate("deduplicate", ROWS.schema, (NodePort("rows", ROWS.node, ()),))
 SOURCE = SplitSource("ticker", ROWS.schema, True, None)
 SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
 
@@ -71,9 +83,9 @@ def unknown(what: str) -> Any:
     return pytest.raises(TypeError, match=f"an unknown {what}")
 
 
-@pytest.mark.parametrize("node", [ZIP, SHUFFLE])
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE, DEDUPLICATE])
 def test_the_reference_runs_no_step_that_it_does_not_know(node: Node) -> None:
-    with unknown("kind of step: (Zip 'zip'|Shuffle 'shuffle')"):
+    with unknown("kind of step: (Zip 'zip'|Shuffle 'shuffle'|Deduplicate 'deduplicate')"):
         Interpreter(node)
     with unknown("kind of step"):
         run_to_the_end("job", (sink_of(node),))
@@ -85,13 +97,26 @@ def test_the_physical_plan_loses_no_input_of_a_step_that_it_does_not_know(node: 
         physical((sink_of(node),))
 
 
+def test_an_operator_is_planned_by_its_ports_alone_but_has_to_be_known_to_run() -> None:
+    plan = physical((sink_of(DEDUPLICATE),))
+    roles = [i.role for i in plan.instances if i.node is DEDUPLICATE]
+    assert roles == ["prepare", "scatter", "output"]
+    for act in (
+        lambda: spec_of(plan, DEDUPLICATE, {}),
+        lambda: stateful_plan(plan),
+        lambda: explain_physical(plan, needs_no_spark=False),
+    ):
+        with unknown("kind of step: Deduplicate 'deduplicate'"):
+            act()
+
+
 def test_no_step_is_renamed_without_its_inputs() -> None:
     other = ROWS.filter("n > 5").node
     with unknown("kind of step: Zip"):
         with_distinct_names(ROWS.filter("n > 0").node, replace(ZIP, second=other))
 
 
-@pytest.mark.parametrize("node", [ZIP, SHUFFLE, SOURCE])
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE, DEDUPLICATE, SOURCE])
 def test_the_plan_says_of_no_step_that_it_does_nothing(node: Node) -> None:
     with unknown("kind of step"):
         details(node)

@@ -28,7 +28,7 @@ from millstream.pipeline import Pipeline, Plan, checked_plan
 from millstream.plan.build import steps as building
 from millstream.plan.build.complete import OutputMode, checked_table
 from millstream.plan.build.files import checked_options, files_target
-from millstream.plan.build.grouping import Keys, grouping
+from millstream.plan.build.grouping import grouping
 from millstream.plan.build.kafka_target import kafka_target
 from millstream.plan.checks.each_function import checked_each
 from millstream.plan.counts import checked_count
@@ -37,7 +37,7 @@ from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
 from millstream.plan.lineage import taking_back
 from millstream.plan.names import automatic_name, checked_name, with_distinct_names
-from millstream.plan.nodes import Node, OnError
+from millstream.plan.nodes import Keys, Node, OnError
 from millstream.plan.other_words import instead_of
 from millstream.plan.steps import in_step
 from millstream.plan.targets import (

@@ -9,7 +9,6 @@ from millstream.model.watermarks import Silence
 from millstream.physical.plan import (
     column_of,
     may_reject,
-    needs_whole_rows,
     physical,
 )
 from millstream.plan.nodes import Filter, Sink
@@ -69,7 +68,7 @@ def test_a_grouping_is_prepared_before_the_shuffle_and_its_panes_come_after_it()
     assert places(plan)[2:] == [
         ("totals", "prepare", 0, 0),
         ("totals", "scatter", 0, 1),
-        ("totals", "panes", 1, 1),
+        ("totals", "output", 1, 1),
         ("filter-1", "run", 1, 2),
         ("all", "sink", 1, 3),
     ]
@@ -122,7 +121,7 @@ def test_a_grouping_is_in_the_stage_after_all_that_feed_it():
         "both": 3,
     }
     assert plan.stages == 4
-    assert [g.name for g in plan.groupings(2)] == ["again"]
+    assert [g.name for g in plan.operators(2)] == ["again"]
     assert [(i.stage, i.origin.name) for i in plan.feeding(grouping(plan, "both"))] == [
         (1, "counts"),
         (2, "again"),
@@ -155,8 +154,8 @@ def test_a_watermark_is_made_of_the_sources_and_groupings_that_are_heard():
     assert plan.origins(grouping(plan, "counts")) == {"stream/event_time-1": Silence(60_000_000)}
     assert plan.origins(grouping(plan, "totals")) == {"counts": Silence(), "rows": Silence()}
     assert [i.node.name for i in plan.followed] == ["event_time-1"]
-    assert plan.feeds_groupings(grouping(plan, "counts"))
-    assert not plan.feeds_groupings(grouping(plan, "totals"))
+    assert plan.feeds_operators(grouping(plan, "counts"))
+    assert not plan.feeds_operators(grouping(plan, "totals"))
     assert plan.needs_clock
 
 
@@ -184,8 +183,8 @@ def test_a_clock_is_needed_where_a_trigger_or_an_idle_split_goes_by_it(trigger, 
 def test_late_rows_are_kept_where_something_reads_them():
     counts = source().window(ms.fixed("1m")).aggregate(n=ms.count()).named("counts")
     read, unread = plan_of(counts.late.collect("late")), plan_of(counts.collect("all"))
-    assert read.keeps_late(grouping(read, "counts"))
-    assert not unread.keeps_late(grouping(unread, "counts"))
+    assert read.is_read(grouping(read, "counts"), "late")
+    assert not unread.is_read(grouping(unread, "counts"), "late")
 
 
 def test_a_rejected_output_reads_all_steps_before_it_that_may_reject():
@@ -245,8 +244,8 @@ def test_whole_rows_are_needed_by_lists_of_rows_and_functions_of_rows():
         return row["key"]
 
     rows = source()
-    assert not needs_whole_rows(rows.aggregate(n=ms.count(), s=ms.sum("n")).node)
-    assert needs_whole_rows(rows.group().node)
-    assert needs_whole_rows(rows.aggregate(t=ms.top(1, by="n")).node)
-    assert not needs_whole_rows(rows.aggregate(t=ms.top(1, by="n", of="key")).node)
-    assert needs_whole_rows(rows.key_by(key).aggregate(n=ms.count()).node)
+    assert not rows.aggregate(n=ms.count(), s=ms.sum("n")).node.needs_whole_rows
+    assert rows.group().node.needs_whole_rows
+    assert rows.aggregate(t=ms.top(1, by="n")).node.needs_whole_rows
+    assert not rows.aggregate(t=ms.top(1, by="n", of="key")).node.needs_whole_rows
+    assert rows.key_by(key).aggregate(n=ms.count()).node.needs_whole_rows

@@ -11,7 +11,6 @@ from itertools import groupby
 
 from millstream.engine.grouping.compiled import Compiled
 from millstream.engine.state.shard import BUCKETS
-from millstream.model.refinements import retracting
 from millstream.physical.plan import Instance, Physical
 from millstream.physical.specs import spec_of
 from millstream.plan.explain.details import Line, aligned, details
@@ -24,6 +23,8 @@ from millstream.plan.nodes import (
     Node,
     Sink,
     SplitSource,
+    Stateful,
+    unknown_kind,
 )
 from millstream.plan.types.schema import quoted
 
@@ -114,14 +115,11 @@ def _does(plan: Physical, instance: Instance) -> str:
         case "prepare":
             return "keys and inputs"
         case "scatter":
-            assert isinstance(node, Grouping)
-            combines = _compiled(plan, node).combines
-            before = "combined by key and window, then" if combines else "each row"
-            return f"{before} to its shard"
-        case "panes":
-            return "panes"
-        case "late":
-            return "late rows"
+            assert isinstance(node, Stateful)
+            return f"{_before_shuffle(plan, node)} to its shard"
+        case "output":
+            assert isinstance(node, Stateful)
+            return "panes" if instance.tag == "rows" else f"{instance.tag} rows"
         case "rejected":
             assert instance.input is not None
             return f"what {instance.input.node.name!r} rejects"
@@ -132,37 +130,52 @@ def _does(plan: Physical, instance: Instance) -> str:
     return ""
 
 
-# What groupings keep.
+# What operators keep.
 
 
 def _kept(plan: Physical, stage: int) -> Iterator[Row]:
-    for i, grouping in enumerate(plan.groupings(stage)):
-        first, *more = aligned(_keeps(plan, grouping))
-        yield "" if i else "state", _title(grouping), first
+    for i, operator in enumerate(plan.operators(stage)):
+        marks = dict.fromkeys(_mark(instance) for instance in plan.feeding(operator))
+        watermark = "watermark", ", ".join(marks)
+        first, *more = aligned([*_keeps(plan, operator), watermark])
+        yield "" if i else "state", _title(operator), first
         yield from (("", "", line) for line in more)
 
 
-def _keeps(plan: Physical, grouping: Grouping) -> list[Line]:
+def _before_shuffle(plan: Physical, operator: Stateful) -> str:
+    match operator:
+        case Grouping():
+            combines = _compiled(plan, operator).combines
+            return "combined by key and window, then" if combines else "each row"
+    raise unknown_kind(operator)
+
+
+def _keeps(plan: Physical, operator: Stateful) -> list[Line]:
+    match operator:
+        case Grouping():
+            return _windows_kept(plan, operator)
+    raise unknown_kind(operator)
+
+
+def _windows_kept(plan: Physical, grouping: Grouping) -> list[Line]:
     compiled = _compiled(plan, grouping)
     holds = ["a row for each key and window"]
     holds += ["their elements"] if compiled.results.keeps_elements else []
-    holds += ["what was emitted"] if grouping.windowing.refine is retracting else []
+    holds += ["what was emitted"] if grouping.retracts else []
     buckets = "one for each window" if compiled.by_window else f"{BUCKETS} of the keys"
     if compiled.appends:
         batches = "stand beside their bucket until its window ends"
     else:
         batches = "read and write the buckets that they touch"
-    marks = dict.fromkeys(_mark(instance) for instance in plan.feeding(grouping))
     return [
         ("holds", ", ".join(holds)),
         ("buckets", buckets),
         ("batches", batches),
-        ("watermark", ", ".join(marks)),
     ]
 
 
 def _mark(instance: Instance) -> str:
-    """Where the grouping's watermark comes from."""
+    """Where the operator's watermark comes from."""
     if instance.origin is not None:
         return f"that of {instance.origin.name!r}"
     source, keeper = instance.source, instance.keeper

@@ -1,7 +1,7 @@
 """The physical plan: which step of a program runs where, and in what order.
 
 A micro-batch runs through **stages**, with a shuffle before each but the first. Stage 0 has what
-comes before any grouping, a part for each source; stage n the groupings that are fed by those of
+comes before any operator, a part for each source; stage n the operators that are fed by those of
 earlier stages, and the steps after them. Within a stage, the JVM and Python take turns: SQL runs in
 the JVM, users' functions in Python. An even **phase** is the JVM's, an odd one Python's. Panes come
 out of Python, so a stage after a shuffle begins in phase 1.
@@ -13,28 +13,29 @@ which each row is looked at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeGuard
 
-from millstream.model.aggregates import Count
 from millstream.model.watermarks import Silence
-from millstream.plan.finishing import uses_clock
 from millstream.plan.lineage import allowed_ahead
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
     Filter,
     Function,
-    Grouping,
     KafkaSource,
+    Key,
     Node,
+    Port,
     RateSource,
+    Rejected,
     Select,
     SideOutput,
     Sink,
     Source,
+    Stateful,
     Union,
     WithColumns,
     unknown_kind,
@@ -44,18 +45,17 @@ from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import Each, Kafka
 from millstream.plan.types.schema import quoted
 
-Role = Literal["raw", "run", "panes", "late", "rejected", "prepare", "scatter", "sink"]
+Role = Literal["raw", "run", "output", "rejected", "prepare", "scatter", "sink"]
 
 
 @dataclass(eq=False)
 class Instance:
     """A step in one place of the plan.
 
-    ``role`` tells what it does there: a grouping's input is prepared and scattered before the
-    shuffle, its panes and late rows come after it; records are read raw, and decoded in Python,
-    and so are names of files.
-    ``keeper`` is the instance of the step whose
-    watermark policy its rows have passed, if they come straight from a source.
+    ``role`` tells what it does there: the rows of an operator's ``port`` are prepared and scattered
+    before the shuffle, its output of each ``tag`` comes after it; records are read raw, and decoded
+    in Python, and so are names of files. ``origin`` is the operator that made its rows; where none
+    did, ``keeper`` is the instance of the step whose watermark policy they have passed, if any.
     """
 
     node: Node
@@ -65,7 +65,9 @@ class Instance:
     input: Instance | None = None
     source: Source | None = None
     keeper: Instance | None = None
-    origin: Grouping | None = None
+    origin: Stateful | None = None
+    port: Port | None = None
+    tag: str | None = None
     consumers: list[Instance] = field(default_factory=list)
 
     @property
@@ -74,7 +76,7 @@ class Instance:
 
     @property
     def origins(self) -> tuple[Node, ...]:
-        """What the watermarks that its rows go with are of: a grouping, or a source and a step."""
+        """What the watermarks that its rows go with are of: an operator, or a source and a step."""
         if self.origin is not None:
             return (self.origin,)
         assert self.source is not None
@@ -92,7 +94,7 @@ class Physical:
 
     sinks: tuple[Sink, ...]
     instances: tuple[Instance, ...]
-    levels: dict[Grouping, int]
+    levels: dict[Stateful, int]
     sees_files: bool = True
 
     @property
@@ -133,9 +135,9 @@ class Physical:
             for i in self.instances
         )
 
-    def groupings(self, stage: int) -> list[Grouping]:
-        """The groupings whose state is kept in that stage."""
-        return [g for g, level in self.levels.items() if level == stage]
+    def operators(self, stage: int) -> list[Stateful]:
+        """The operators whose state is kept in that stage."""
+        return [operator for operator, level in self.levels.items() if level == stage]
 
     def of(
         self, stage: int, source: Source | None = None, phase: int | None = None
@@ -149,24 +151,24 @@ class Physical:
             and (phase is None or i.phase == phase)
         ]
 
-    def feeding(self, grouping: Grouping) -> list[Instance]:
-        """Where the grouping's input is scattered."""
-        return [i for i in self.instances if i.role == "scatter" and i.node is grouping]
+    def feeding(self, operator: Stateful) -> list[Instance]:
+        """Where the operator's input is scattered."""
+        return [i for i in self.instances if i.role == "scatter" and i.node is operator]
 
-    def origins(self, grouping: Grouping) -> dict[str, Silence]:
-        """What the grouping's watermark is made of, and what the silence of each part means."""
-        return {i.mark: _silence(i) for i in self.feeding(grouping)}
+    def origins(self, operator: Stateful) -> dict[str, Silence]:
+        """What the operator's watermark is made of, and what the silence of each part means."""
+        return {i.mark: _silence(i) for i in self.feeding(operator)}
 
-    def keeps_late(self, grouping: Grouping) -> bool:
-        """Whether anything reads the rows that are too late for the grouping."""
-        return any(i.role == "late" and i.node is grouping for i in self.instances)
+    def is_read(self, operator: Stateful, tag: str) -> bool:
+        """Whether any step reads what the operator emits under the tag."""
+        return any(i.node is operator and i.tag == tag for i in self.instances)
 
-    def feeds_groupings(self, grouping: Grouping) -> bool:
-        return any(i.role == "scatter" and i.origin is grouping for i in self.instances)
+    def feeds_operators(self, operator: Stateful) -> bool:
+        return any(i.role == "scatter" and i.origin is operator for i in self.instances)
 
     @cached_property
     def followed(self) -> set[Instance]:
-        """The steps whose watermark a grouping follows."""
+        """The steps whose watermark an operator follows."""
         return {i.keeper for i in self.instances if i.role == "scatter" and i.keeper is not None}
 
     @property
@@ -177,9 +179,9 @@ class Physical:
         ever with batches in which there might be something to do by the clock.
         """
         return not all(source.bounded for source in self.sources) and any(
-            uses_clock(g.windowing.when)
-            or any(origin.idle is not None for origin in self.origins(g).values())
-            for g in self.levels
+            operator.uses_clock
+            or any(origin.idle is not None for origin in self.origins(operator).values())
+            for operator in self.levels
         )
 
     @property
@@ -201,49 +203,48 @@ def physical(sinks: Sequence[Node], sees_files: bool = True) -> Physical:
     decoded = {source for source in plan.sources if decodes_lines(source)}
     can = {source for source in plan.sources if sees_files and can_load(source)}
     for instance in plan.of(0):
-        if _wants(instance.node, instance.role) == "jvm":
+        if _place(instance) == "jvm":
             can.discard(instance.source)
     loaded = frozenset(can | decoded)
     return _planned(sinks, loaded, sees_files) if loaded else plan
 
 
 def _planned(sinks: Sequence[Node], loaded: frozenset[Source], sees_files: bool) -> Physical:
-    made: dict[tuple[Node, str], list[Instance]] = {}
+    made: Made = {}
     instances: list[Instance] = []
-    levels: dict[Grouping, int] = {}
+    levels: dict[Stateful, int] = {}
     for node in walk(*sinks):
+        made[node] = []
         for instance in _instances(node, made, levels, loaded):
             instances.append(instance)
             if instance.input is not None:
                 instance.input.consumers.append(instance)
-            if instance.role not in ("raw", "prepare", "scatter", "sink"):
-                side = instance.role if instance.role in ("late", "rejected") else "rows"
-                made.setdefault((node, side), []).append(instance)
+            if instance.role in ("run", "output", "rejected"):
+                made[node].append(instance)
         if isinstance(node, Union):
-            made[node, "rows"] = [i for part in node.inputs for i in made[part, "rows"]]
-        if isinstance(node, SideOutput):
-            made[node, "rows"] = made.pop((node, node.side), made.get((node, "rows"), []))
+            made[node] = [i for part in node.inputs for i in made[part]]
     found = tuple(sink for sink in sinks if isinstance(sink, Sink))
-    return Physical(found, tuple(_wanted(instances)), levels, sees_files)
+    return Physical(found, tuple(_read(instances)), levels, sees_files)
 
 
-def _wanted(instances: list[Instance]) -> list[Instance]:
-    """Without steps whose rows nothing reads: a rejected output wants only what was rejected."""
-    wanted: list[Instance] = []
+def _read(instances: list[Instance]) -> list[Instance]:
+    """Without steps whose rows nothing reads: a rejected output needs only what was rejected."""
+    read: list[Instance] = []
     for instance in reversed(instances):
         leaf = instance.role == "run" and not isinstance(instance.node, Source)
         if leaf and not instance.consumers and instance.input is not None:
             instance.input.consumers.remove(instance)
         else:
-            wanted.append(instance)
-    return wanted[::-1]
+            read.append(instance)
+    return read[::-1]
 
 
-Made = dict[tuple[Node, str], list[Instance]]
+Made = dict[Node, list[Instance]]
+"""The instances that give the rows of each step."""
 
 
 def _instances(
-    node: Node, made: Made, levels: dict[Grouping, int], loaded: frozenset[Source]
+    node: Node, made: Made, levels: dict[Stateful, int], loaded: frozenset[Source]
 ) -> Iterator[Instance]:
     match node:
         case Source() if decodes(node) or node in loaded:
@@ -254,35 +255,37 @@ def _instances(
             yield Instance(node, "run", 0, 0, source=node)
         case Union():
             return
-        case Grouping():
-            yield from _grouped(node, made, levels)
-        case SideOutput(side="late"):
-            assert isinstance(node.input, Grouping)
-            grouping = node.input
-            yield Instance(grouping, "late", levels[grouping], 1, origin=grouping)
+        case Stateful():
+            yield from _operator(node, made, levels)
         case SideOutput():
+            yield _output(node.input, node.tag, levels)
+        case Rejected():
             yield from _rejected(node, made)
         case EventTime() | Filter() | Select() | WithColumns() | Function() | Sink():
-            for input in made[node.input, "rows"]:
+            for input in made[node.input]:
                 yield _after(input, node, "sink" if isinstance(node, Sink) else "run")
         case _:
             raise unknown_kind(node)
 
 
-def _grouped(node: Grouping, made: Made, levels: dict[Grouping, int]) -> Iterator[Instance]:
-    inputs = made[node.input, "rows"]
-    levels[node] = 1 + max((i.stage for i in inputs), default=0)
-    for input in inputs:
-        prepared = _after(input, node, "prepare")
-        yield prepared
-        yield _after(prepared, node, "scatter")
-    yield Instance(node, "panes", levels[node], 1, origin=node)
+def _operator(node: Stateful, made: Made, levels: dict[Stateful, int]) -> Iterator[Instance]:
+    levels[node] = 1 + max((i.stage for each in node.inputs for i in made[each]), default=0)
+    for port in node.ports:
+        for input in made[port.input]:
+            prepared = _after(input, node, "prepare", port)
+            yield prepared
+            yield _after(prepared, node, "scatter", port)
+    yield _output(node, "rows", levels)
 
 
-def _rejected(node: SideOutput, made: Made) -> Iterator[Instance]:
+def _output(node: Stateful, tag: str, levels: dict[Stateful, int]) -> Instance:
+    return Instance(node, "output", levels[node], 1, origin=node, tag=tag)
+
+
+def _rejected(node: Rejected, made: Made) -> Iterator[Instance]:
     for each in walk(node.input):
         if may_reject(each):
-            for instance in made[each, "rows"]:
+            for instance in made[each]:
                 yield _after(instance, node, "rejected")
 
 
@@ -333,47 +336,39 @@ def may_reject(node: Node) -> bool:
     return isinstance(node, EventTime)
 
 
-def _after(input: Instance, node: Node, role: Role) -> Instance:
-    phase = input.phase
-    wants = _wants(node, role)
-    if (wants == "jvm" and not input.in_jvm) or (wants == "python" and input.in_jvm):
-        phase += 1
-    made = replace(input, node=node, role=role, phase=phase, input=input, consumers=[])
+def _after(input: Instance, node: Node, role: Role, port: Port | None = None) -> Instance:
+    made = replace(input, node=node, role=role, input=input, port=port, tag=None, consumers=[])
+    place = _place(made)
+    if (place == "jvm" and not input.in_jvm) or (place == "python" and input.in_jvm):
+        made.phase += 1
     if isinstance(node, EventTime) and node.watermark is not None and made.origin is None:
         made.keeper = made
     return made
 
 
-def _wants(node: Node, role: Role) -> Literal["jvm", "python", "any"]:
+def _place(instance: Instance) -> Literal["jvm", "python", "any"]:
     """Where the step can run."""
+    node, role, port = instance.node, instance.role, instance.port
     if role in ("scatter", "sink", "rejected") or isinstance(node, Function):
         return "python"
     if isinstance(node, EventTime) and node.watermark and node.watermark.on_ahead == "reject":
         return "python"  # only Python knows the clock of the batch
-    if role == "prepare":
-        assert isinstance(node, Grouping)
-        return "any" if all(is_column(e, node.input) for e in expressions(node)) else "jvm"
-    if isinstance(node, Filter):
-        return "jvm"
-    if isinstance(node, Select | WithColumns):
-        return "any" if all(is_column(e, node.input) for _, e in node.columns) else "jvm"
-    if isinstance(node, EventTime | Grouping | Source):
-        return "any"
+    match node:
+        case Stateful() if port is not None:
+            return _place_of(node.computed(port).values(), port.input)
+        case Filter():
+            return "jvm"
+        case Select() | WithColumns():
+            return _place_of((expression for _, expression in node.columns), node.input)
+        case EventTime() | Stateful() | Source():
+            return "any"
     raise unknown_kind(node)
 
 
-def expressions(node: Grouping) -> Iterator[Expression]:
-    """What a grouping computes of its input's rows before it groups them."""
-    for _, key in node.keys:
-        if isinstance(key, Expression):
-            yield key
-    for _, _, inputs in node.aggregates:
-        yield from (e for e in (inputs.of, inputs.by) if e is not None)
-
-
-def is_column(expression: Expression, input: Node) -> bool:
-    """Whether the expression is nothing but a column, which any place can hand on."""
-    return column_of(expression, input) is not None
+def _place_of(values: Iterable[Key], input: Node) -> Literal["jvm", "any"]:
+    """Where values of rows can be computed: a column, any place can hand on."""
+    expressions = (value for value in values if isinstance(value, Expression))
+    return "any" if all(column_of(e, input) is not None for e in expressions) else "jvm"
 
 
 def column_of(expression: Expression, input: Node) -> str | None:
@@ -384,15 +379,6 @@ def column_of(expression: Expression, input: Node) -> str | None:
     # A keyword is in backquotes, though it would do without them where types are told.
     names |= {"`" + name.replace("`", "``") + "`": name for name in input.schema.names}
     return names.get(expression.text)
-
-
-def needs_whole_rows(node: Grouping) -> bool:
-    """Whether a key or an aggregate is made of the whole row."""
-    whole = any(
-        inputs.of is None and not isinstance(aggregate, Count)
-        for _, aggregate, inputs in node.aggregates
-    )
-    return whole or any(not isinstance(key, Expression) for _, key in node.keys)
 
 
 def _silence(instance: Instance) -> Silence:

@@ -1,6 +1,6 @@
 """What the state of a program depends on, in lines: a checkpoint keeps them, to be compared.
 
-State is kept under the names of sources and groupings. A name that nobody gave is a number, and
+State is kept under the names of sources and operators. A name that nobody gave is a number, and
 other sinks may give it to another step. Where steps are alike but for such numbers, the lines also
 tell what is behind them: else one would go on with what another has kept.
 """
@@ -16,7 +16,7 @@ from millstream.model.errors import RunError
 from millstream.physical.plan import Physical
 from millstream.plan.explain.details import aligned, columns, details
 from millstream.plan.names import is_automatic, kind_of
-from millstream.plan.nodes import Grouping, KafkaSource, Node, Source, SplitSource
+from millstream.plan.nodes import KafkaSource, Node, Source, SplitSource, Stateful
 from millstream.plan.sql.expressions import is_pyspark_column
 
 OF = "    of     "
@@ -50,19 +50,19 @@ def check_told_apart(plan: Physical) -> None:
                 )
 
 
-def _keeping(plan: Physical) -> list[Source | Grouping]:
+def _keeping(plan: Physical) -> list[Source | Stateful]:
     """The steps under whose names something is kept."""
-    return [*plan.sources, *sorted(plan.levels, key=lambda grouping: grouping.name)]
+    return [*plan.sources, *sorted(plan.levels, key=lambda operator: operator.name)]
 
 
-def _lines(plan: Physical, node: Source | Grouping, name: Callable[[Node], str]) -> list[str]:
+def _lines(plan: Physical, node: Source | Stateful, name: Callable[[Node], str]) -> list[str]:
     if isinstance(node, Source):
         return [_source(node, name(node))]
     origins = {"/".join(map(name, i.origins)) for i in plan.feeding(node)}
     return [
-        f"aggregate {name(node)!r}",
+        f"{kind_of(node)} {name(node)!r}",
         *(f"    {line}" for line in aligned(details(node))),
-        f"    types  {', '.join(_types(node))}",
+        f"    types  {', '.join(node.state_types)}",
         f"    from   {', '.join(sorted(origins))}",
     ]
 
@@ -76,16 +76,9 @@ def _source(source: Source, name: str) -> str:
     return f"{kind_of(source)} {name!r}{by}{', which ends' if source.bounded else ''}"
 
 
-def _types(grouping: Grouping) -> list[str]:
-    return [str(grouping.schema.resolve(name)) for name, _ in grouping.keys] + [
-        f"{name} {inputs.of.type if inputs.of else 'row'}"
-        for name, _, inputs in grouping.aggregates
-    ]
-
-
-def _alike(plan: Physical) -> list[list[Source | Grouping]]:
+def _alike(plan: Physical) -> list[list[Source | Stateful]]:
     """Steps that nothing in their lines but the numbers of names tells apart."""
-    found: dict[tuple[str, ...], list[Source | Grouping]] = {}
+    found: dict[tuple[str, ...], list[Source | Stateful]] = {}
     for node in _keeping(plan):
         if is_automatic(node):
             found.setdefault(tuple(_lines(plan, node, _unnumbered)), []).append(node)
@@ -97,7 +90,7 @@ def _unnumbered(node: Node) -> str:
 
 
 def _behind(node: Node) -> Iterator[str]:
-    """What a source reads, and what steps feed a grouping; a name stands for all behind it."""
+    """What a source reads, and what steps feed an operator; a name stands for all behind it."""
     if isinstance(node, Source):
         yield _said(node)
         yield f"columns {columns(node)}"

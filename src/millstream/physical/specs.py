@@ -61,8 +61,10 @@ class GroupingSpec:
         return {k: v for k, v in self.__dict__.items() if k not in ("grouping", "engine_keys")}
 
 
-def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]]) -> GroupingSpec:
-    """What workers need to know of a grouping of a plan; sources may have known ``splits``."""
+def spec_of(plan: Physical, node: nodes.Stateful, splits: Mapping[str, list[str]]) -> GroupingSpec:
+    """What workers need to know of an operator of a plan; sources may have known ``splits``."""
+    if not isinstance(node, nodes.Grouping):
+        raise nodes.unknown_kind(node)
     return GroupingSpec(
         name=node.name,
         windowing=node.windowing,
@@ -72,8 +74,8 @@ def spec_of(plan: Physical, node: nodes.Grouping, splits: Mapping[str, list[str]
             for name, aggregate, inputs in node.aggregates
         ),
         takes_retractions=taking_back(node.input) is not None,
-        keeps_late=plan.keeps_late(node),
-        feeds_groupings=plan.feeds_groupings(node),
+        keeps_late=plan.is_read(node, "late"),
+        feeds_groupings=plan.feeds_operators(node),
         origins=plan.origins(node),
         followed=frozenset(i.mark for i in plan.feeding(node) if i.keeper is not None),
         splits={

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from millstream.model.refinements import retracting
-from millstream.plan.nodes import EventTime, Grouping, Node, SideOutput, Source, walk
+from millstream.plan.nodes import EventTime, Node, Rejected, SideOutput, Source, Stateful, walk
 
 
 def is_bounded(node: Node) -> bool:
@@ -16,7 +15,7 @@ def is_bounded(node: Node) -> bool:
 def allowed_ahead(node: EventTime) -> int | None:
     """How far ahead of the clock an event time may be that moves the watermark; None: any.
 
-    Unless the policy says it, that depends on whether a source behind the step goes on for ever.
+    Unless the policy says it, that depends on whether a source behind the step is endless.
     """
     return None if node.watermark is None else node.watermark.allowed_ahead(not is_bounded(node))
 
@@ -24,7 +23,7 @@ def allowed_ahead(node: EventTime) -> int | None:
 def untimed(node: Node) -> Node | None:
     """A step behind this one whose rows reach it without an event time, if there is one."""
     for each in _back(node, lambda step: isinstance(step, EventTime)):
-        if isinstance(each, Source) or (isinstance(each, SideOutput) and each.side == "rejected"):
+        if isinstance(each, Source | Rejected):
             return each
     return None
 
@@ -35,22 +34,22 @@ def unfollowed(node: Node) -> Iterator[Source]:
     return (each for each in behind if isinstance(each, Source))
 
 
-def feeding(node: Node) -> Iterator[Grouping]:
-    """The groupings whose panes reach this step with no other grouping in between."""
-    return (each for each in up_to_groupings(node) if isinstance(each, Grouping))
+def feeding(node: Node) -> Iterator[Stateful]:
+    """The operators whose rows reach this step with no other operator in between."""
+    return (each for each in up_to_operators(node) if isinstance(each, Stateful))
 
 
-def up_to_groupings(node: Node) -> Iterator[Node]:
-    """The steps whose rows reach this one with no grouping in between, which they may be."""
-    return _back(node, lambda step: isinstance(step, Grouping))
+def up_to_operators(node: Node) -> Iterator[Node]:
+    """The steps whose rows reach this one with no operator in between, which they may be."""
+    return _back(node, lambda step: isinstance(step, Stateful))
 
 
-def taking_back(node: Node) -> Grouping | None:
-    """The retracting grouping that may take rows of this step back, if there is one.
+def taking_back(node: Node) -> Stateful | None:
+    """The operator that may take rows of this step back, if there is one.
 
-    A grouping that takes retractions gives out panes of its own, so only the nearest counts.
+    An operator that takes retractions emits rows of its own, so only the nearest counts.
     """
-    return next((g for g in feeding(node) if g.windowing.refine is retracting), None)
+    return next((operator for operator in feeding(node) if operator.retracts), None)
 
 
 def kind_column(node: Node) -> str | None:
@@ -76,7 +75,7 @@ def _back(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
 
 
 def _rows_from(node: Node) -> tuple[Node, ...]:
-    """Late rows are the input's, not panes of the grouping; rejected ones are of neither."""
-    if isinstance(node, SideOutput):
-        return node.input.inputs if node.side == "late" else ()
-    return node.inputs
+    """Rows of a side output are the operator's input; rejected ones are of no step's rows."""
+    if isinstance(node, Rejected):
+        return ()
+    return node.input.inputs if isinstance(node, SideOutput) else node.inputs

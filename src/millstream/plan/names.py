@@ -19,12 +19,12 @@ from typing import Any
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import (
     Function,
-    Grouping,
     Node,
     OneInput,
     SideOutput,
     Sink,
     Source,
+    Stateful,
     Union,
     unknown_kind,
     walk,
@@ -33,14 +33,15 @@ from millstream.plan.nodes import (
 
 def kind_of(node: Node) -> str:
     """What a step is called in the language of the API."""
-    if isinstance(node, Function):
-        return node.shape
-    if isinstance(node, SideOutput):
-        return node.side
-    if isinstance(node, Sink):
-        return node.target.kind
-    if isinstance(node, Grouping):
-        return "aggregate"
+    match node:
+        case Function():
+            return node.shape
+        case SideOutput():
+            return node.tag
+        case Sink():
+            return node.target.kind
+        case Stateful():
+            return node.kind
     words = re.findall("[A-Z][a-z]*", type(node).__name__.removesuffix("Source"))
     return "_".join(words).lower()
 
@@ -116,10 +117,14 @@ def _free(kind: str, taken: set[str]) -> str:
 def _rebuilt(node: Node, name: str, inputs: tuple[Node, ...]) -> Node:
     if name == node.name and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
         return node
-    if isinstance(node, OneInput):
-        return replace(node, name=name, input=inputs[0])
-    if isinstance(node, Union):
-        return replace(node, name=name, parts=inputs)
-    if isinstance(node, Source):
-        return replace(node, name=name)
+    match node:
+        case OneInput():
+            return replace(node, name=name, input=inputs[0])
+        case Stateful():
+            fed = zip(node.ports, inputs, strict=True)
+            return replace(node, name=name, ports=tuple(replace(p, input=i) for p, i in fed))
+        case Union():
+            return replace(node, name=name, parts=inputs)
+        case Source():
+            return replace(node, name=name)
     raise unknown_kind(node)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from millstream.model.aggregates import Aggregate
+from millstream.model.aggregates import Aggregate, Combine, Count
+from millstream.model.refinements import retracting
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windowing import Windowing
+from millstream.plan.finishing import uses_clock
 from millstream.plan.layouts import Layout, layout_of
 from millstream.plan.positions import Position, RecordFormat
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import FileFormat, Target
-from millstream.plan.types.schema import Schema
+from millstream.plan.types.schema import Field, Schema
 
 OnError = Literal["fail", "reject", "drop"]
 OnMalformed = Literal["reject", "null"]
-Side = Literal["late", "rejected"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,16 +217,158 @@ class KeyFunction:
     type: str
 
 
-@dataclass(frozen=True, eq=False)
-class Grouping(OneInput):
-    """Groups by key and window, and aggregates each pane.
+Key = Expression | KeyFunction
+Keys = tuple[tuple[str, Key], ...]
+"""Named expressions, or one function of the row under the name ``key``."""
 
-    A key is a named expression, or a function of the row under the name ``key``.
+
+@dataclass(frozen=True)
+class Port:
+    """An input of an operator: the step that feeds it, and the keys of its rows.
+
+    An operator with a single port calls it ``rows``.
     """
 
-    keys: tuple[tuple[str, Expression | KeyFunction], ...]
+    name: str
+    input: Node
+    keys: Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What an operator computes of each row before the shuffle.
+
+    ``name`` is its name in the engine, and ``place`` what an error message calls it.
+    """
+
+    name: str
+    place: str
+    value: Key
+
+
+@dataclass(frozen=True, eq=False)
+class Stateful(Node):
+    """An operator: a step that keeps state by key, in shards.
+
+    Besides its rows it emits those of its ``tags``, each of which a ``SideOutput`` can read.
+    """
+
+    kind: ClassVar[str]
+    """The method of a stream that makes it, after which it is named."""
+    tags: ClassVar[tuple[str, ...]] = ()
+
+    ports: tuple[Port, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The steps that feed its ports."""
+        return tuple(port.input for port in self.ports)
+
+    @property
+    def retracts(self) -> bool:
+        """Whether it may take back rows that it emitted."""
+        return False
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether it emits anything because of processing time alone."""
+        return False
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns of its rows that hold the key, if there are any."""
+        return ()
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether it needs the rows themselves, and not only what is computed of them."""
+        return any(isinstance(key, KeyFunction) for port in self.ports for _, key in port.keys)
+
+    @property
+    def state_types(self) -> tuple[str, ...]:
+        """The names and types of the values that its state is made of."""
+        return tuple(str(Field(name, key.type)) for port in self.ports for name, key in port.keys)
+
+    @property
+    def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The user's functions that it runs besides those of keys, and what messages call them."""
+        return iter(())
+
+    def computing(self, port: Port) -> Iterator[Computed]:
+        """What is computed of each row of a port before the shuffle."""
+        for i, (name, key) in enumerate(port.keys):
+            place = "the key function" if isinstance(key, KeyFunction) else f"the key {name!r}"
+            yield Computed(f"key {i}", place, key)
+
+    def computed(self, port: Port) -> dict[str, Key]:
+        """The same by the engine's names."""
+        return {each.name: each.value for each in self.computing(port)}
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping(Stateful):
+    """Groups by key and window, and aggregates each pane."""
+
+    kind: ClassVar[str] = "aggregate"
+    tags: ClassVar[tuple[str, ...]] = ("late",)
+
     windowing: Windowing
     aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
+
+    @property
+    def input(self) -> Node:
+        """The step that feeds its one port."""
+        return self.ports[0].input
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of its one port."""
+        return self.ports[0].keys
+
+    @property
+    def retracts(self) -> bool:
+        """Whether its refinement takes panes back."""
+        return self.windowing.refine is retracting
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether its trigger looks at processing time."""
+        return uses_clock(self.windowing.when)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Its keys, which are columns of each pane."""
+        return tuple(name for name, _ in self.keys)
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Whether a key or an aggregate is made of the whole row."""
+        whole = any(i.of is None and not isinstance(a, Count) for _, a, i in self.aggregates)
+        return whole or super().needs_whole_rows
+
+    @property
+    def state_types(self) -> tuple[str, ...]:
+        """The types of its keys and of what it aggregates."""
+        values = (f"{n} {i.of.type if i.of else 'row'}" for n, _, i in self.aggregates)
+        return (*super().state_types, *values)
+
+    @property
+    def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """Those of its ``combine`` aggregates."""
+        for _, aggregate, _ in self.aggregates:
+            if isinstance(aggregate, Combine):
+                for part in ("create", "add", "extract", "merge", "retract"):
+                    given = getattr(aggregate, part)
+                    if given is not None:
+                        yield f"{part} of {aggregate!r}", given
+
+    def computing(self, port: Port) -> Iterator[Computed]:
+        """The keys, and the values and orders of the aggregates."""
+        yield from super().computing(port)
+        for i, (_, aggregate, inputs) in enumerate(self.aggregates):
+            for role, value in (("of", inputs.of), ("by", inputs.by)):
+                if value is not None:
+                    yield Computed(f"{role} {i}", str(aggregate), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +381,15 @@ class AggregateInputs:
 
 @dataclass(frozen=True, eq=False)
 class SideOutput(OneInput):
-    """What a grouping found late, or what all steps up to the input rejected."""
+    """What the operator that is its input emits under one of its tags."""
 
-    side: Side
+    input: Stateful
+    tag: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rejected(OneInput):
+    """What all steps up to the input rejected."""
 
 
 @dataclass(frozen=True, eq=False)

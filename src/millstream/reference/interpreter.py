@@ -111,7 +111,7 @@ class Interpreter:
         for origin in walk_origins(node):
             if origin in step.marks:
                 told.append(Told(origin.name, "", step.marks[origin], self._now))
-            if origin in step.moved or isinstance(origin, nodes.Grouping):
+            if origin in step.moved or isinstance(origin, nodes.Stateful):
                 told.append(Told(origin.name, "", self._watermarks[origin], self._now))
         return told
 
@@ -206,7 +206,7 @@ def _or_fail(compute: Compute) -> Compute:
     return computed
 
 
-def _computes(node: nodes.OneInput) -> dict[str, Compute]:
+def _computes(node: nodes.SqlStep | nodes.Grouping) -> dict[str, Compute]:
     """The expressions of a step, each by its name."""
     return {sql.name: _compute(sql, node.input.schema) for sql in sql_of(node)}
 
@@ -243,9 +243,9 @@ def _stateless(node: Node) -> Callable[[Step], list[Row]]:
             return lambda step: apply(
                 node, step.rows[node.input], lambda why, what: step.reject(node, why, what)
             )
-        case nodes.SideOutput(side="late"):
+        case nodes.SideOutput(tag="late"):
             return lambda step: [late_row(late) for late in step.late_elements[node.input]]
-        case nodes.SideOutput(side="rejected"):
+        case nodes.Rejected():
             behind = list(walk(node.input))
             return lambda step: [r for n in behind for r in step.rejected.get(n, ())]
         case nodes.Union() | nodes.Sink():

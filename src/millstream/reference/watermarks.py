@@ -76,19 +76,19 @@ class InputWatermark:
         ]
 
 
-def origins_of(grouping: nodes.Grouping) -> dict[str, Silence]:
-    """What a grouping's watermark is made of, and what the silence of each means."""
+def origins_of(operator: nodes.Stateful) -> dict[str, Silence]:
+    """What an operator's watermark is made of, and what the silence of each means."""
     return {
         node.name: node.watermark.silence
         if isinstance(node, nodes.EventTime) and node.watermark is not None
         else Silence()
-        for node in walk_origins(grouping)
+        for node in walk_origins(operator)
     }
 
 
-def walk_origins(grouping: nodes.Grouping) -> Iterator[nodes.Node]:
-    """The next steps behind a grouping with a watermark of their own, and sources without one."""
-    stack = [grouping.input]
+def walk_origins(operator: nodes.Stateful) -> Iterator[nodes.Node]:
+    """The next steps behind an operator with a watermark of their own, and sources without one."""
+    stack = list(operator.inputs)
     seen = set()
     while stack:
         node = stack.pop()
@@ -96,7 +96,7 @@ def walk_origins(grouping: nodes.Grouping) -> Iterator[nodes.Node]:
         if node in seen:
             continue
         seen.add(node)
-        if own or isinstance(node, nodes.Grouping | nodes.Source):
+        if own or isinstance(node, nodes.Stateful | nodes.Source):
             yield node
         else:
             stack += node.inputs

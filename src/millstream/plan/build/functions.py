@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, get_args, get_origin
 
-from millstream.model.aggregates import Combine
 from millstream.model.errors import PlanError
-from millstream.plan.nodes import Function, Grouping, KeyFunction, Node, OnError, Sink, walk
+from millstream.plan.nodes import Function, KeyFunction, Node, OnError, Sink, Stateful, walk
 from millstream.plan.targets import Each
 from millstream.plan.types.schema import Schema
 
@@ -48,17 +47,13 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
         match node:
             case Function():
                 yield UserFunction(node.name, function_name(node.function), node.function)
-            case Grouping():
-                for _, key in node.keys:
+            case Stateful():
+                for _, key in (named for port in node.ports for named in port.keys):
                     if isinstance(key, KeyFunction):
                         name = f"the key function {function_name(key.function)}"
                         yield UserFunction(node.name, name, key.function)
-                for _, aggregate, _ in node.aggregates:
-                    if isinstance(aggregate, Combine):
-                        for part in ("create", "add", "extract", "merge", "retract"):
-                            given = getattr(aggregate, part)
-                            if given is not None:
-                                yield UserFunction(node.name, f"{part} of {aggregate!r}", given)
+                for name, function in node.functions:
+                    yield UserFunction(node.name, name, function)
             case Sink(target=Each(function=function, table=None)):
                 yield UserFunction(node.name, function_name(function), function)
 

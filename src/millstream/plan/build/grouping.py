@@ -13,14 +13,11 @@ from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import AggregateInputs, Grouping, KeyFunction, Node
-from millstream.plan.sql.expressions import Expression, scalar
+from millstream.plan.nodes import AggregateInputs, Grouping, Keys, Node, Port
+from millstream.plan.sql.expressions import scalar
 from millstream.plan.steps import in_step
 from millstream.plan.types.result_types import result_type
 from millstream.plan.types.schema import Field, Schema, quoted
-
-Key = Expression | KeyFunction
-Keys = tuple[tuple[str, Key], ...]
 
 WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
 PANE = Field("pane", "STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>")
@@ -39,7 +36,7 @@ def grouping(
             for name, given in aggregates.items()
         )
         schema = Schema(_fields(input, keys, windowing, checked))
-    node = Grouping(step, schema, input, keys, windowing, checked)
+    node = Grouping(step, schema, (Port("rows", input, keys),), windowing, checked)
     check_grouping(node)
     return node
 

@@ -67,13 +67,14 @@ def _columns(given: Any, schema: Schema) -> Columns:
 
 
 def _key(input: Node, changes: str) -> Columns | None:
-    """The keys of the grouping that made the rows; what is replaced is that of a window, too."""
-    groupings = list(feeding(input))
-    if len(groupings) != 1:
+    """The keys of the operator that made the rows; what is replaced is that of a window, too."""
+    operators = list(feeding(input))
+    if len(operators) != 1:
         return None
-    keys = tuple(name for name, _ in groupings[0].keys if input.schema.find(name) is not None)
+    of_operator = operators[0].key_columns
+    keys = tuple(name for name in of_operator if input.schema.find(name) is not None)
     if changes == "upsert" and input.schema.find("window") is not None:
         keys = (*keys, "window")
-    if len(keys) < len(groupings[0].keys) or not keys:
+    if len(keys) < len(of_operator) or not keys:
         return None
     return keys[0] if len(keys) == 1 else keys

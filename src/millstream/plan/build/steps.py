@@ -13,7 +13,7 @@ from millstream.plan.build.functions import (
     key_function,
     result_schema,
 )
-from millstream.plan.build.grouping import Key, Keys, late_schema
+from millstream.plan.build.grouping import late_schema
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
 from millstream.plan.checks.file_columns import check_writable
@@ -38,7 +38,10 @@ from millstream.plan.nodes import (
     Filter,
     Function,
     Grouping,
+    Key,
+    Keys,
     Node,
+    Rejected,
     Select,
     SideOutput,
     Sink,
@@ -151,9 +154,9 @@ def late(input: Node) -> SideOutput:
         return SideOutput(step, late_schema(input), input, "late")
 
 
-def rejected(input: Node) -> SideOutput:
+def rejected(input: Node) -> Rejected:
     """What all steps up to ``input`` rejected."""
-    return SideOutput(automatic_name("rejected", input), REJECTED, input, "rejected")
+    return Rejected(automatic_name("rejected", input), REJECTED, input)
 
 
 def sink(input: Node, target: Target, name: str | None) -> Sink:

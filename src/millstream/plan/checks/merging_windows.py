@@ -31,7 +31,7 @@ def _check_carried_on(node: Grouping) -> None:
     if node.windowing.window is not None:
         return
     for earlier in feeding(node.input):
-        if earlier.windowing.where.merging:
+        if isinstance(earlier, Grouping) and earlier.windowing.where.merging:
             window = spelled(earlier.windowing.where)
             raise PlanError(
                 "MS107",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.model.refinements import discarding
-from millstream.plan.lineage import kind_column, taking_back, up_to_groupings
+from millstream.plan.lineage import kind_column, taking_back, up_to_operators
 from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, Union, WithColumns
 from millstream.plan.sql.expressions import Expression
 
@@ -92,7 +92,7 @@ def _is_plus(part: Node) -> bool:
 
 def _check_nothing_reads_kind(node: Node) -> None:
     """A step that treats a row and its retraction differently breaks the grouping after it."""
-    for step in up_to_groupings(node):
+    for step in up_to_operators(node):
         if not isinstance(step, Filter | Select | WithColumns):
             continue
         source = taking_back(step.input)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.model.durations import format_duration
 from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import function_name
-from millstream.plan.build.grouping import KIND, PANE, WINDOW, Keys
+from millstream.plan.build.grouping import KIND, PANE, WINDOW
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -14,8 +14,10 @@ from millstream.plan.nodes import (
     Function,
     Grouping,
     KafkaSource,
+    Keys,
     Node,
     RateSource,
+    Rejected,
     RowsSource,
     Select,
     SideOutput,
@@ -57,9 +59,11 @@ def details(node: Node) -> list[Line]:
         case Function():
             name = function_name(node.function)
             return [("runs", f"{name}, a row that raises {_FATES[node.on_error]}")]
-        case SideOutput(side="late"):
+        case SideOutput(tag="late"):
             return [("takes", f"what came too late for {node.input.name!r}")]
         case SideOutput():
+            return [("takes", f"what {node.input.name!r} emits as {node.tag}")]
+        case Rejected():
             return [("takes", f"what {node.input.name!r} and the steps behind it rejected")]
         case Grouping():
             return _four_answers(node)

@@ -8,11 +8,17 @@ from html import escape
 
 from millstream.plan.explain.details import aligned, details
 from millstream.plan.names import kind_of
-from millstream.plan.nodes import Grouping, Node, SideOutput, Sink, Source, walk
+from millstream.plan.nodes import Node, Rejected, SideOutput, Sink, Source, Stateful, walk
 
 _CHARACTER, _LINE, _PADDING, _GAP = 7.3, 17, 12, 44
 _LONGEST = 72
-_TINTS = {Source: "#dcf3e3", Grouping: "#dbeafe", SideOutput: "#fde8d0", Sink: "#ece4fb"}
+_TINTS = {
+    Source: "#dcf3e3",
+    Stateful: "#dbeafe",
+    SideOutput: "#fde8d0",
+    Rejected: "#fde8d0",
+    Sink: "#ece4fb",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.model.errors import RunError
-from millstream.plan.nodes import Filter, Grouping, Node, Select, WithColumns
+from millstream.plan.nodes import Filter, Node, Select, Stateful, WithColumns
 from millstream.plan.records import shown
 from millstream.plan.sql.expressions import Expression
 
@@ -38,21 +38,18 @@ class Sql:
 
 
 def sql_of(node: Node) -> Iterator[Sql]:
-    """All expressions of a step. An aggregate's inputs have the names of the engine."""
+    """All expressions of a step; those of an operator have the names of the engine."""
     match node:
         case Filter():
             yield Sql(node, "condition", "the condition", node.condition)
         case Select() | WithColumns():
             for name, expression in node.columns:
                 yield Sql(node, name, f"column {name!r}", expression)
-        case Grouping():
-            for i, (name, key) in enumerate(node.keys):
-                if isinstance(key, Expression):
-                    yield Sql(node, f"key {i}", f"the key {name!r}", key)
-            for i, (_, aggregate, inputs) in enumerate(node.aggregates):
-                for role, value in (("of", inputs.of), ("by", inputs.by)):
-                    if value is not None:
-                        yield Sql(node, f"{role} {i}", str(aggregate), value)
+        case Stateful():
+            for port in node.ports:
+                for each in node.computing(port):
+                    if isinstance(each.value, Expression):
+                        yield Sql(node, each.name, each.place, each.value)
 
 
 class SqlError(Exception):
@@ -106,7 +103,7 @@ def sql_failure_somewhere(candidates: list[Sql], error: SqlError) -> RunError:
 def _fix(error: SqlError, node: Node) -> str:
     instead = _INSTEAD.get(error.condition.partition(".")[0])
     first = f"use {instead}, which gives null" if instead else "write one that cannot fail"
-    if isinstance(node, Grouping):
+    if isinstance(node, Stateful):
         first += ", or compute it before in with_columns(…, on_error='reject')"
         return f"{first} to send such rows to .rejected"
     return f'{first}, or write on_error="reject" to send such rows to .rejected'

@@ -34,7 +34,6 @@ from millstream.plan.nodes import (
     Filter,
     Grouping,
     Node,
-    OneInput,
     Select,
     SqlStep,
     WithColumns,
@@ -132,7 +131,7 @@ class Wide:
         return f"__millstream_{next(self._numbers)}"
 
     def _computed(
-        self, port: StepColumns, columns: Mapping[str, Expression], node: OneInput
+        self, port: StepColumns, columns: Mapping[str, Expression], node: SqlStep | Grouping
     ) -> dict[str, str]:
         """New columns beside the old ones, computed where the port has rows.
 

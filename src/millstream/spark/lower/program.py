@@ -25,7 +25,6 @@ from millstream.physical.plan import (
     decodes,
     decodes_lines,
     may_reject,
-    needs_whole_rows,
 )
 from millstream.physical.specs import InputSpec, has_input, spec_of
 from millstream.plan.lineage import allowed_ahead, kind_column
@@ -41,6 +40,7 @@ from millstream.plan.nodes import (
     Sink,
     Source,
     SplitSource,
+    Stateful,
     WithColumns,
     unknown_kind,
 )
@@ -283,8 +283,8 @@ class _Lowering:
         ports = [(columns, self._readers(i, group, tasks)) for i, columns in wide.ports.items()]
         envelopes: dict[tuple[str, str], list[Task]] = {}
         for instance in group:
-            if instance.role in ("panes", "late"):
-                kind = "pane" if instance.role == "panes" else "late"
+            if instance.tag is not None:
+                kind = "pane" if instance.tag == "rows" else instance.tag
                 key = (kind, instance.node.name)
                 envelopes.setdefault(key, []).extend(tasks[instance])
         if last:
@@ -310,7 +310,7 @@ class _Lowering:
             groupings={
                 i.node.name: self._pane_form(i.node)
                 for i in group
-                if i.role == "panes" and isinstance(i.node, Grouping)
+                if i.tag == "rows" and isinstance(i.node, Grouping)
             },
             tasks=in_order(made),
             follows=follows,
@@ -380,7 +380,7 @@ class _Lowering:
             )
         if isinstance(node, Sink):
             return self._sunk(node, last)
-        if instance.role in ("prepare", "panes", "late", "rejected"):
+        if instance.role in ("prepare", "output", "rejected"):
             return Task(step=name)
         match node:
             case KafkaSource():
@@ -441,7 +441,7 @@ class _Lowering:
 
     def _stage(self, stage: int) -> Stage:
         levels = self.plan.levels.items()
-        specs = [spec_of(self.plan, g, self.splits) for g in self.plan.groupings(stage)]
+        specs = [spec_of(self.plan, g, self.splits) for g in self.plan.operators(stage)]
         later = [spec_of(self.plan, g, self.splits) for g, level in levels if level > stage]
         marks = frozenset(origin for spec in later for origin in spec.origins)
         return Stage(specs, self.labels, marks)
@@ -460,7 +460,7 @@ class _Lowering:
             for i, (_, aggregate, inputs) in enumerate(node.aggregates)
             if inputs.of is None and has_input(aggregate, inputs)
         ]
-        if self.plan.keeps_late(node):
+        if self.plan.is_read(node, "late"):
             whole.append("row")
         return InputSpec(
             columns=columns,
@@ -477,7 +477,9 @@ class _Lowering:
 
     def _whole(self, node: Node) -> bool:
         """Whether a grouping needs whole rows, and not just its keys and values."""
-        return isinstance(node, Grouping) and (needs_whole_rows(node) or self.plan.keeps_late(node))
+        return isinstance(node, Stateful) and (
+            node.needs_whole_rows or any(self.plan.is_read(node, tag) for tag in node.tags)
+        )
 
     def _pane_form(self, node: Grouping) -> tuple[list[str], list[str], pa.Schema]:
         keys = [name for name, _ in node.keys]

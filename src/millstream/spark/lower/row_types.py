@@ -44,10 +44,10 @@ class RowTypes(dict[Instance, StructType]):
         """The columns that a step gives, of those before it."""
         node = instance.node
         match instance.role:
-            case "panes":
+            case "output" if instance.tag == "rows":
                 assert isinstance(node, Grouping)
                 return self.panes(node)
-            case "late":
+            case "output":
                 assert isinstance(node, Grouping)
                 rows = self[_fed_by(self._plan, node)]
                 added = struct_of(str(Schema((WINDOW, REASON))))
