@@ -18,8 +18,7 @@ from millstream.physical.specs import spec_of
 from millstream.plan.explain.details import details
 from millstream.plan.finishing import finishes, fires, uses_clock
 from millstream.plan.names import with_distinct_names
-from millstream.plan.nodes import Node, OneInput, SplitSource, Stateful
-from millstream.plan.nodes import Port as NodePort
+from millstream.plan.nodes import Node, OneInput, Port, SplitSource, Stateful
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
 from millstream.sinks.kinds import committer_of, writer_of
@@ -69,7 +68,7 @@ class Nowhere(Target):
 
 ZIP = Zip("zip", ROWS.schema, ROWS.node, ROWS.filter("n > 1").node)
 SHUFFLE = Shuffle("shuffle", ROWS.schema, ROWS.node)
-DEDUPLICATE = Deduplicate("deduplicate", ROWS.schema, (NodePort("rows", ROWS.node, ()),))
+DEDUPLICATE = Deduplicate("deduplicate", ROWS.schema, (Port("rows", ROWS.node, ()),))
 SOURCE = SplitSource("ticker", ROWS.schema, True, None)
 SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
 
