@@ -80,40 +80,6 @@ def test_a_value_that_makes_no_sense_is_refused(make, code):
     assert caught.value.fix
 
 
-@pytest.mark.parametrize(
-    ("name", "merges", "retracts"),
-    [
-        ("count", True, True),
-        ("sum", True, True),
-        ("mean", True, True),
-        ("variance", True, True),
-        ("stddev", True, True),
-        ("min", True, False),
-        ("max", True, False),
-        ("first", True, False),
-        ("last", True, False),
-        ("any_value", True, False),
-        ("collect", True, False),
-        ("collect_set", True, False),
-        ("count_distinct", True, False),
-        ("approx_distinct", True, False),
-        ("quantile", False, False),
-        ("approx_quantile", True, False),
-    ],
-)
-def test_each_aggregate_says_whether_it_merges_and_retracts(name, merges, retracts):
-    aggregate = getattr(ms, name)("x")
-    assert (aggregate.merges, aggregate.retracts) == (merges, retracts)
-
-
-def test_a_combine_merges_and_retracts_if_it_has_functions_for_that():
-    def make(**more):
-        return ms.combine("x", create=int, add=max, extract=int, returns="int", **more)
-
-    assert (make().merges, make().retracts) == (False, False)
-    assert (make(merge=max).merges, make(retract=min).retracts) == (True, True)
-
-
 def test_errors_survive_pickling_and_know_their_page():
     import pickle
 

@@ -129,7 +129,5 @@ def test_instants_that_floats_cannot_tell_apart_are_two():
 
 
 def test_a_combine_folds_in_the_order_of_event_time():
-    text = ms.combine(
-        create=list, add=lambda a, v: [*a, v], extract="".join, merge=list.__add__, returns="string"
-    )
+    text = ms.combine(create=list, add=lambda a, v: [*a, v], extract="".join, returns="string")
     assert evaluate(text, [Item("b", 2), Item("a", 1)]) == "ab"

@@ -405,9 +405,7 @@ def test_a_key_that_fails_is_named():
 
 
 def test_a_combine_that_fails_names_the_step_and_the_value():
-    wrong = ms.combine(
-        "n", create=list, add=lambda acc, n: acc + n, extract=len, merge=None, returns="int"
-    )
+    wrong = ms.combine("n", create=list, add=lambda acc, n: acc + n, extract=len, returns="int")
     with pytest.raises(RunError, match=r"MS201 in step 'aggregate-1': combine.* the value 7: "):
         ms.from_rows([(7,)], schema="n int").aggregate(n=wrong).collect().run()
 

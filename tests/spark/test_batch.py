@@ -107,7 +107,6 @@ ALL_AGGREGATES = {
         "points",
         create=list,
         add=lambda few, value: sorted([*few, value])[:2],
-        merge=lambda a, b: sorted(a + b)[:2],
         extract=lambda few: few,
         returns="array<int>",
     ),

@@ -12,7 +12,6 @@ LAST_ONE = ms.combine(
     "value",
     create=lambda: None,
     add=lambda before, value: value,
-    merge=lambda before, after: after,
     extract=lambda value: None if value is None else [float(value)],
     returns="array<double>",
 )

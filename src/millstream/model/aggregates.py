@@ -21,17 +21,12 @@ Expression: TypeAlias = Any
 class Aggregate:
     """One aggregate over the expression ``of``.
 
-    ``merges``: results over parts combine into the result over the whole, without the elements.
-    ``retracts``: a value can be taken back out of a partial result; an aggregate that cannot
-    is still right under retraction, because the engine then keeps the elements.
     ``additive``: results over new elements add up to the result over all, retractions included.
     """
 
     of: Expression | None = None
 
     name: ClassVar[str]
-    merges: ClassVar[bool] = True
-    retracts: ClassVar[bool] = False
     additive: ClassVar[bool] = False
 
     def __repr__(self) -> str:
@@ -39,11 +34,11 @@ class Aggregate:
 
 
 class Count(Aggregate):
-    name, retracts, additive = "count", True, True
+    name, additive = "count", True
 
 
 class Sum(Aggregate):
-    name, retracts, additive = "sum", True, True
+    name, additive = "sum", True
 
 
 class Min(Aggregate):
@@ -55,15 +50,15 @@ class Max(Aggregate):
 
 
 class Mean(Aggregate):
-    name, retracts = "mean", True
+    name = "mean"
 
 
 class Variance(Aggregate):
-    name, retracts = "variance", True
+    name = "variance"
 
 
 class Stddev(Aggregate):
-    name, retracts = "stddev", True
+    name = "stddev"
 
 
 class First(Aggregate):
@@ -114,36 +109,25 @@ class Quantile(Aggregate):
     q: float
 
     name: ClassVar[str] = "quantile"
-    merges: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         return f"{self.name}({self.of}, {self.q})"
 
 
 class ApproxQuantile(Quantile):
-    name, merges = "approx_quantile", True
+    name = "approx_quantile"
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Combine(Aggregate):
-    """A user's own accumulator. Its functions must be pure."""
+    """A user's own accumulator, folded anew over the values of a pane. Its functions are pure."""
 
     create: Callable[[], Any]
     add: Callable[[Any, Any], Any]
     extract: Callable[[Any], Any]
-    merge: Callable[[Any, Any], Any] | None
-    retract: Callable[[Any, Any], Any] | None
     returns: str
 
     name: ClassVar[str] = "combine"
-
-    @property
-    def merges(self) -> bool:  # type: ignore[override]
-        return self.merge is not None
-
-    @property
-    def retracts(self) -> bool:  # type: ignore[override]
-        return self.retract is not None
 
     def __repr__(self) -> str:
         return f"combine({self.of}, add={getattr(self.add, '__name__', self.add)})"
@@ -318,18 +302,19 @@ def combine(
     create: Callable[[], Any],
     add: Callable[[Any, Any], Any],
     extract: Callable[[Any], Any],
-    merge: Callable[[Any, Any], Any] | None = None,
-    retract: Callable[[Any, Any], Any] | None = None,
     returns: str | None = None,
 ) -> Combine:
     """A user's own accumulator, whose result has the Spark type ``returns``.
 
-    ``create()`` starts one, ``add(acc, value)`` takes a value in, ``merge(a, b)`` joins two
-    (session windows need it), ``extract(acc)`` gives the result, ``retract(acc, value)`` takes
-    a value back out. Accumulators may be changed in place; each function returns one.
+    ``create()`` starts an accumulator, ``add(acc, value)`` adds a value and returns the
+    accumulator, ``extract(acc)`` returns the result. ``add`` may change the accumulator in place.
+
+    Each pane is computed from its values, in the order of event time. So sessions that merge and
+    values that are retracted need no functions of their own. The values stay in the state until
+    their window expires.
 
     >>> product = combine("factor", create=lambda: 1, add=lambda a, v: a * v,
-    ...                   merge=lambda a, b: a * b, extract=lambda a: a, returns="bigint")
+    ...                   extract=lambda a: a, returns="bigint")
     >>> product.of
     'factor'
     """
@@ -341,18 +326,7 @@ def combine(
             "combine() does not say what it gives",
             fix="name the Spark type of its result: combine(…, returns='bigint')",
         )
-    for optional, role in ((merge, "merge"), (retract, "retract")):
-        if optional is not None:
-            _callable(optional, role)
-    return Combine(
-        of,
-        create=create,
-        add=add,
-        extract=extract,
-        merge=merge,
-        retract=retract,
-        returns=returns,
-    )
+    return Combine(of, create=create, add=add, extract=extract, returns=returns)
 
 
 def _callable(value: object, role: str) -> None:

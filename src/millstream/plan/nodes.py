@@ -357,10 +357,8 @@ class Grouping(Stateful):
         """Those of its ``combine`` aggregates."""
         for _, aggregate, _ in self.aggregates:
             if isinstance(aggregate, Combine):
-                for part in ("create", "add", "extract", "merge", "retract"):
-                    given = getattr(aggregate, part)
-                    if given is not None:
-                        yield f"{part} of {aggregate!r}", given
+                for part in ("create", "add", "extract"):
+                    yield f"{part} of {aggregate!r}", getattr(aggregate, part)
 
     def computing(self, port: Port) -> Iterator[Computed]:
         """The keys, and the values and orders of the aggregates."""

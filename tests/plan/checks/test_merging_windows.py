@@ -1,4 +1,4 @@
-"""MS107: windows merge only where what is in them can, and only within their grouping."""
+"""MS107: windows merge only within their grouping."""
 
 from __future__ import annotations
 
@@ -10,31 +10,9 @@ ROWS = ms.from_rows([], schema="k string, n int, at timestamp", event_time="at")
 SESSIONS = ROWS.key_by("k").window(ms.session("30m"))
 
 
-def longest(merge: object) -> object:
-    return ms.combine(
-        "n",
-        create=int,
-        add=max,
-        extract=int,
-        merge=merge,
-        returns="int",  # type: ignore[arg-type]
-    )
-
-
-def test_a_combine_without_merge_is_refused_in_sessions() -> None:
-    with pytest.raises(ms.PlanError) as caught:
-        SESSIONS.aggregate(longest=longest(None))
-    assert (caught.value.code, caught.value.step) == ("MS107", "aggregate-1")
-    assert caught.value.what.startswith("session('30m') merges windows, but longest = combine(n")
-    assert caught.value.fix.startswith("give longest=ms.combine(…, merge=…)")
-
-
-def test_a_combine_with_merge_passes_in_sessions() -> None:
-    SESSIONS.aggregate(longest=longest(max))
-
-
-def test_a_combine_without_merge_passes_in_windows_that_do_not_merge() -> None:
-    ROWS.window(ms.sliding("1m", "10s")).aggregate(longest=longest(None))
+def test_a_combine_in_sessions_needs_no_function_that_merges() -> None:
+    longest = ms.combine("n", create=int, add=max, extract=int, returns="int")
+    SESSIONS.aggregate(longest=longest)
 
 
 def test_sessions_are_not_carried_on_to_the_next_grouping() -> None:
