@@ -157,6 +157,15 @@ def test_a_job_that_is_to_continue_forgets_where_it_was_in_a_topic_that_was_crea
     assert KnownTopics(read, checkpoint).resume() == {}
 
 
+def test_a_job_is_not_resumed_in_a_topic_that_was_created_again(tmp_path, broker, opened):
+    topic = topics.new_topic(broker.servers)
+    KnownTopics(opened(topic), str(tmp_path)).resume()
+    topics.create_again(broker.servers, topic)
+    for _ in range(2):  # it does not take the new topic for the one that it knows
+        with pytest.raises(KafkaError, match="MS350.*(?s:.*)on_data_loss='continue'"):
+            KnownTopics(opened(topic), str(tmp_path)).resume()
+
+
 def test_a_job_that_has_read_nothing_forgets_where_it_was_to_begin(tmp_path, broker, opened):
     topic = topics.new_topic(broker.servers)
     read = opened(topic, start="latest", on_data_loss="continue")
