@@ -14,6 +14,7 @@ import millstream as ms
 from millstream.model.windowing import Windowing
 from millstream.plan import other_words
 from millstream.plan.nodes import Grouping, KeyFunction, Rejected, Select, SideOutput, Sink
+from millstream.plan.settings import Settings
 from millstream.plan.targets import Console, Each, Files, Memory
 from millstream.sources import test_stream
 from millstream.stream import Stream
@@ -58,7 +59,7 @@ def test_methods_leave_the_stream_that_they_are_called_on_as_it_was() -> None:
     TIMED.key_by("team").window(ms.fixed("1m")).trigger(ms.never()).refine(ms.accumulating)
     assert repr(TIMED) == before
     with pytest.raises(AttributeError):
-        TIMED.keys = ()  # type: ignore[misc]
+        TIMED.settings = Settings()  # type: ignore[misc]
 
 
 def test_the_four_questions_are_settings_until_a_grouping_takes_them() -> None:
@@ -76,13 +77,13 @@ def test_the_four_questions_are_settings_until_a_grouping_takes_them() -> None:
         allow_data_loss=True,
     )
     assert [(name, key.text) for name, key in node.keys] == [("team", "team")]  # type: ignore[union-attr]
-    assert (totals.keys, totals.windowing) == ((), Windowing())
+    assert not totals.settings
 
 
 def test_the_order_of_the_settings_does_not_matter() -> None:
     one = TIMED.key_by("team").window(ms.fixed("1m")).trigger(ms.never()).refine(ms.retracting)
     two = TIMED.refine(ms.retracting).trigger(ms.never()).window(ms.fixed("1m")).key_by("team")
-    assert (one.keys, one.windowing) == (two.keys, two.windowing)
+    assert one.settings == two.settings
 
 
 def test_settings_hold_over_stateless_steps() -> None:
@@ -115,7 +116,7 @@ def test_keys_are_columns_expressions_or_one_function() -> None:
     def key(row: dict[str, Any]) -> int:
         return len(row)
 
-    assert ROWS.key_by(key).keys == (("key", KeyFunction(key, "BIGINT")),)
+    assert ROWS.key_by(key).settings.keys == (("key", KeyFunction(key, "BIGINT")),)
     assert ROWS.aggregate(n=ms.count()).schema.names == ("n", "window", "pane")
 
 

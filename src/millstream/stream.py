@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from millstream.model.aggregates import Collect
@@ -13,51 +12,24 @@ from millstream.model.errors import PlanError
 from millstream.model.refinements import Refinement
 from millstream.model.triggers import Trigger
 from millstream.model.watermarks import WatermarkPolicy
-from millstream.model.windowing import (
-    Windowing,
-    checked_closing,
-    checked_lateness,
-    checked_on_time,
-    checked_refinement,
-    checked_timestamp,
-    checked_trigger,
-    checked_window,
-)
 from millstream.model.windows import Window
-from millstream.pipeline import Pipeline, Plan, checked_plan
+from millstream.pipeline import Plan, checked_plan
 from millstream.plan.build import steps as building
-from millstream.plan.build.complete import OutputMode, checked_table
-from millstream.plan.build.files import checked_options, files_target
-from millstream.plan.build.grouping import grouping
-from millstream.plan.build.kafka_target import kafka_target
-from millstream.plan.checks.each_function import checked_each
-from millstream.plan.counts import checked_count
-from millstream.plan.explain.details import Line, columns, settings
+from millstream.plan.build.grouping import grouping, late
+from millstream.plan.explain.details import columns, setting_lines
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
-from millstream.plan.lineage import taking_back
-from millstream.plan.names import automatic_name, checked_name, with_distinct_names
-from millstream.plan.nodes import Keys, Node, OnError
+from millstream.plan.names import checked_name, with_distinct_names
+from millstream.plan.nodes import Node, OnError
 from millstream.plan.other_words import instead_of
+from millstream.plan.settings import Settings
 from millstream.plan.steps import in_step
-from millstream.plan.targets import (
-    Changes,
-    Console,
-    Delivery,
-    Each,
-    FileFormat,
-    FileMode,
-    Memory,
-    Table,
-    Target,
-)
 from millstream.plan.types.schema import Schema
-
-_UNSAID = Windowing()
+from millstream.writable import Writable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream:
+class Stream(Writable):
     """Rows on their way through a program. A stream is a value: each method gives a new one.
 
     ``key_by``, ``window``, ``trigger`` and ``refine`` are settings, which hold until the
@@ -70,10 +42,6 @@ class Stream:
     >>> scores.key_by("team").window(ms.fixed("1m")).aggregate(total=ms.sum("points"))
     <Stream 'aggregate-1': team STRING, total BIGINT, window, pane>
     """
-
-    node: Node
-    keys: Keys = ()
-    windowing: Windowing = _UNSAID
 
     @property
     def schema(self) -> Schema:
@@ -194,7 +162,7 @@ class Stream:
         >>> words.key_by(first="substring(word, 1, 1)")
         <Stream 'rows-1': word STRING; key first = SUBSTRING(word, 1, 1)>
         """
-        return replace(self, keys=building.keys(self.node, keys, named))
+        return self._set(self.settings.key_by(self.node, keys, named))
 
     def window(
         self,
@@ -216,13 +184,8 @@ class Stream:
         >>> clicks.window(ms.session("30m"), allowed_lateness="1h")
         <Stream 'event_time-1': user STRING, at DOUBLE; window session('30m'), allowed lateness 1h>
         """
-        return self._with(
-            window=checked_window(kind),
-            allowed_lateness=checked_lateness(allowed_lateness),
-            on_time=checked_on_time(on_time),
-            closing=checked_closing(closing),
-            timestamp=checked_timestamp(timestamp),
-        )
+        options = allowed_lateness, on_time, closing, timestamp
+        return self._set(self.settings.window(kind, *options))
 
     def trigger(self, trigger: Trigger, allow_data_loss: bool = False) -> Stream:
         """When in processing time results are emitted.
@@ -235,7 +198,7 @@ class Stream:
         >>> numbers.trigger(ms.repeatedly(ms.after_count(100)))
         <Stream 'rows-1': n INT; trigger repeatedly(after_count(100))>
         """
-        return self._with(trigger=checked_trigger(trigger), allow_data_loss=bool(allow_data_loss))
+        return self._set(self.settings.trigger(trigger, allow_data_loss))
 
     def refine(self, refinement: Refinement) -> Stream:
         """How the panes of a window relate: discarding, accumulating or retracting.
@@ -244,7 +207,7 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").refine(ms.retracting)
         <Stream 'rows-1': n INT; refine retracting>
         """
-        return self._with(refine=checked_refinement(refinement))
+        return self._set(self.settings.refine(refinement))
 
     def aggregate(self, **aggregates: Any) -> Stream:
         """What is computed for each key and window: names and aggregates.
@@ -257,7 +220,7 @@ class Stream:
         >>> numbers.key_by(odd="n % 2 = 1").aggregate(total=ms.sum("n")).schema.names
         ('odd', 'total', 'window', 'pane')
         """
-        return Stream(grouping(self.node, self.keys, self.windowing, aggregates))
+        return Stream(grouping(self.node, self.settings, aggregates))
 
     def group(self) -> Stream:
         """All rows of each key and window as a list, ``values``.
@@ -285,7 +248,7 @@ class Stream:
                 )
         node = building.union(self.node, *(other.node for other in others))
         with in_step(node.name):
-            return Stream(node, *building.united_settings(self._said, *(s._said for s in others)))
+            return Stream(node, self.settings.united(*(other.settings for other in others)))
 
     @property
     def late(self) -> Stream:
@@ -297,7 +260,7 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").group().late.schema.names
         ('n', 'window', 'reason')
         """
-        return Stream(building.late(self.node))
+        return Stream(late(self.node))
 
     @property
     def rejected(self) -> Stream:
@@ -316,7 +279,7 @@ class Stream:
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").named("big")
         <Stream 'big': n INT>
         """
-        if self._settings:
+        if self.settings:
             raise PlanError(
                 "MS117",
                 f"named({name!r}) comes between settings and the grouping that they are for",
@@ -324,135 +287,6 @@ class Stream:
                 f"the settings: .named({name!r}).key_by(…)",
             )
         return Stream(building.named(self.node, checked_name(name)))
-
-    def collect(self, name: str | None = None, *, mode: OutputMode = "append") -> Pipeline:
-        """A pipeline that keeps the rows in memory.
-
-        With ``mode="complete"`` it keeps the whole result table of a grouping: a row for each key
-        and window, which newer results replace. It is whole after a resume, too.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
-        <Pipeline: 'numbers'>
-        """
-        return self._into(Memory(self._table(mode, name)), name)
-
-    def write_files(
-        self,
-        path: str | os.PathLike[str],
-        format: FileFormat = "parquet",
-        options: Mapping[str, Any] | None = None,
-        name: str | None = None,
-        *,
-        partition_by: str | Iterable[str] = (),
-        mode: FileMode | None = None,
-    ) -> Pipeline:
-        """A pipeline that writes the rows to files in a folder, each row exactly once.
-
-        Rows that are equal in the columns of ``partition_by`` get a folder of their own,
-        ``team=red/day=2026-11-17``, as Spark, Hive and Polars name and read them.
-
-        ``mode`` is for a run without a checkpoint over sources that end: run again, it would write
-        all its rows a second time. So it is refused if the folder holds results already,
-        ``"error"``, unless it is to add to them, ``"append"``, or to replace them when it has
-        succeeded, ``"overwrite"``.
-
-        ``options`` are called as in Spark: ``compression``, and for csv ``sep`` and ``header``,
-        which is written by default.
-        Text holds one column of STRING; csv holds no arrays, maps and structs, so neither
-        ``window`` nor ``pane``.
-
-        >>> import millstream as ms
-        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
-        >>> numbers.write_files("/data/numbers", format="csv", options={"header": True})
-        <Pipeline: 'write_files-1'>
-        >>> teams = ms.from_rows([("red", 1)], schema="team string, n int")
-        >>> teams.write_files("/data/teams", partition_by="team", mode="overwrite")
-        <Pipeline: 'write_files-1'>
-        """
-        schema = self.node.schema
-        with in_step(automatic_name("write_files", self.node) if name is None else name):
-            target = files_target(schema, path, format, options, partition_by, mode)
-        return self._into(target, name)
-
-    def write_kafka(
-        self,
-        topic: str,
-        key: str | Iterable[str] | None = None,
-        value: str | Iterable[str] | None = None,
-        headers: Mapping[str, str] | None = None,
-        partition_by: str | Iterable[str] | None = None,
-        changes: Changes = "changelog",
-        delivery: Delivery = "exactly_once",
-        servers: str | Iterable[str] | None = None,
-        options: Mapping[str, Any] | None = None,
-        name: str | None = None,
-    ) -> Pipeline:
-        """A pipeline that writes each row as a record to a Kafka topic, exactly once.
-
-        ``key`` and ``value`` name a column, which is written as it is, or several, as a JSON
-        object. Without them the key is that of the grouping, and the value has all columns.
-        ``headers`` maps names to columns; rows that are equal in ``partition_by`` go to one
-        partition, in place of those with equal keys.
-
-        Rows that are taken back are records, too, marked by the header ``kind``. With
-        ``changes="upsert"`` a record replaces the one before it with its key, as in a compacted
-        topic, and one that is only taken back becomes a tombstone.
-
-        Readers must ask for ``read_committed`` to see each row once; ``at_least_once`` writes
-        without transactions. ``servers`` and ``options`` are as in ``read_kafka``.
-
-        >>> import millstream as ms
-        >>> totals = ms.from_rows([("red", 2)], "team string, n int").key_by("team").group()
-        >>> totals.write_kafka("totals")
-        <Pipeline: 'write_kafka-1'>
-        """
-        with in_step(automatic_name("write_kafka", self.node) if name is None else name):
-            target = kafka_target(
-                self.node, topic, key, value, headers, partition_by, changes, delivery, servers,
-                checked_options(options),
-            )  # fmt: skip
-        return self._into(target, name)
-
-    def write_console(
-        self, limit: int = 20, name: str | None = None, *, mode: OutputMode = "append"
-    ) -> Pipeline:
-        """A pipeline that prints the rows, of each batch at most the first ``limit``.
-
-        With ``mode="complete"`` it prints the whole result table whenever it has changed: see
-        ``collect``.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(1,), (2,)], schema="n int").write_console()
-        <Pipeline: 'write_console-1'>
-        """
-        count = checked_count(limit, "limit", example=20)
-        retracts = taking_back(self.node) is not None
-        return self._into(Console(count, retracts, self._table(mode, name)), name)
-
-    def write_each(
-        self,
-        function: Callable[[list[dict[str, Any]], int, int], Any],
-        name: str | None = None,
-        *,
-        mode: OutputMode = "append",
-    ) -> Pipeline:
-        """A pipeline that hands the rows to a function: some rows, their batch and their slice.
-
-        After a failure a batch may be handed over again, in the same slices. A function that
-        keeps (batch, slice) with what it writes can then skip what it has already written.
-
-        With ``mode="complete"`` the function gets the whole result table whenever a batch has
-        changed it, as slice 0, and is called in your program instead of Spark's workers: see
-        ``collect``.
-
-        >>> import millstream as ms
-        >>> def save(rows: list[dict[str, object]], batch: int, slice: int) -> None:
-        ...     print(f"{len(rows)} rows of slice {slice} of batch {batch}")
-        >>> ms.from_rows([(1,), (2,)], schema="n int").write_each(save)
-        <Pipeline: 'write_each-1'>
-        """
-        return self._into(Each(checked_each(function), self._table(mode, name)), name)
 
     def explain(self, plan: Plan = "logical") -> None:
         """Prints the logical plan: each step under the one that it feeds.
@@ -467,7 +301,7 @@ class Stream:
                 rows  2 in the program
         """
         if checked_plan(plan) == "logical":
-            print(explain_plan(*with_distinct_names(self.node), settings=self._settings))
+            print(explain_plan(*with_distinct_names(self.node), settings=self.settings))
         else:
             self.collect().explain(plan)
 
@@ -481,35 +315,14 @@ class Stream:
             raise AttributeError(f"a stream has no {name!r}\n  What to do: {instead}")
 
     def __repr__(self) -> str:
-        said = "".join(f"; {label} {text}" for label, text in self._settings)
-        return f"<Stream {self.node.name!r}: {columns(self.node)}{said}>"
+        settings = "".join(f"; {label} {text}" for label, text in setting_lines(self.settings))
+        return f"<Stream {self.node.name!r}: {columns(self.node)}{settings}>"
 
     def _repr_svg_(self) -> str:
         return draw_plan(*with_distinct_names(self.node))
 
-    @property
-    def _settings(self) -> list[Line]:
-        return settings(self.keys, self.windowing)
-
-    @property
-    def _said(self) -> tuple[Keys, Windowing]:
-        return self.keys, self.windowing
-
     def _then(self, node: Node) -> Stream:
-        return Stream(node, building.rekeyed(self.keys, node), self.windowing)
+        return Stream(node, self.settings.over(node))
 
-    def _with(self, **said: Any) -> Stream:
-        return replace(self, windowing=replace(self.windowing, **said))
-
-    def _table(self, mode: OutputMode, sink: str | None) -> Table | None:
-        return checked_table(self.node, mode, sink)
-
-    def _into(self, target: Target, name: str | None) -> Pipeline:
-        if self._settings:
-            settings = ", ".join(map(" ".join, self._settings))
-            raise PlanError(
-                "MS117",
-                f"{target.kind}() comes after settings without their grouping: {settings}",
-                fix="add .aggregate(…) or .group() before it, or leave the settings out",
-            )
-        return Pipeline((building.sink(self.node, target, name),))
+    def _set(self, settings: Settings) -> Stream:
+        return Stream(self.node, settings)

@@ -78,7 +78,7 @@ def test_a_union_is_of_streams() -> None:
 def test_settings_of_the_parts_must_agree_where_they_are_said() -> None:
     keyed = ROWS.key_by("b").trigger(ms.never())
     united = ROWS.union(keyed, keyed.filter("a > 1"))
-    assert (united.keys, united.windowing) == (keyed.keys, keyed.windowing)
+    assert united.settings == keyed.settings
     for other in (ROWS.key_by("a"), ROWS.trigger(ms.at_watermark())):
         with pytest.raises(ms.PlanError, match="MS117 in step 'union-1'"):
             keyed.union(other)

@@ -8,12 +8,12 @@ from typing import Any
 from millstream.model.aggregates import Aggregate, Collect, Combine, Count, Top
 from millstream.model.errors import PlanError
 from millstream.model.refinements import retracting
-from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import AggregateInputs, Grouping, Keys, Node, Port
+from millstream.plan.nodes import AggregateInputs, Grouping, Node, Port, SideOutput
+from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.steps import in_step
 from millstream.plan.types.result_types import result_type
@@ -25,9 +25,7 @@ KIND = Field("kind", "STRING")
 REASON = Field("reason", "STRING")
 
 
-def grouping(
-    input: Node, keys: Keys, windowing: Windowing, aggregates: Mapping[str, Any]
-) -> Grouping:
+def grouping(input: Node, settings: Settings, aggregates: Mapping[str, Any]) -> Grouping:
     """The checked grouping of ``input`` by key and window."""
     step = automatic_name("aggregate", input)
     with in_step(step):
@@ -35,13 +33,28 @@ def grouping(
             (name, _aggregate(name, given), _inputs(name, given, input.schema))
             for name, given in aggregates.items()
         )
-        schema = Schema(_fields(input, keys, windowing, checked))
-    node = Grouping(step, schema, (Port("rows", input, keys),), windowing, checked)
+        schema = Schema(_fields(input, settings, checked))
+    port = Port("rows", input, settings.keys)
+    node = Grouping(step, schema, (port,), settings.windowing, checked)
     check_grouping(node)
     return node
 
 
-def late_schema(node: Grouping) -> Schema:
+def late(input: Node) -> SideOutput:
+    """What a grouping found late."""
+    if not isinstance(input, Grouping):
+        raise PlanError(
+            "MS117",
+            f"{input.name!r} is no grouping, and only a grouping finds rows late",
+            fix="take .late of the stream that aggregate(…) or group() returned",
+            step=input.name,
+        )
+    step = automatic_name("late", input)
+    with in_step(step):
+        return SideOutput(step, _late_schema(input), input, "late")
+
+
+def _late_schema(node: Grouping) -> Schema:
     """What the late output puts out: the input's columns, the window and why it was too late."""
     schema = node.input.schema
     for added in (WINDOW, REASON):
@@ -88,8 +101,7 @@ def _incomplete(name: str, what: str, instead: str) -> PlanError:
 
 def _fields(
     input: Node,
-    keys: Keys,
-    windowing: Windowing,
+    settings: Settings,
     aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...],
 ) -> tuple[Field, ...]:
     schema = input.schema
@@ -98,9 +110,9 @@ def _fields(
             "MS113", "there is nothing to aggregate", fix="write aggregate(total=ms.sum('points'))"
         )
     fields = [
-        *(Field(name, key.type) for name, key in keys),
+        *(Field(name, key.type) for name, key in settings.keys),
         *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
     ]
-    own = [WINDOW, PANE, *([KIND] if windowing.refine is retracting else [])]
+    own = [WINDOW, PANE, *([KIND] if settings.windowing.refine is retracting else [])]
     check_column_names([field.name for field in fields], own=[field.name for field in own])
     return (*fields, *own)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from millstream.model.errors import PlanError
-from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import (
     checked_function,
     checked_on_error,
-    key_function,
     result_schema,
 )
-from millstream.plan.build.grouping import late_schema
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import checked_event_time, checked_watermark
 from millstream.plan.checks.file_columns import check_writable
@@ -37,13 +35,9 @@ from millstream.plan.nodes import (
     EventTime,
     Filter,
     Function,
-    Grouping,
-    Key,
-    Keys,
     Node,
     Rejected,
     Select,
-    SideOutput,
     Sink,
     Union,
     WithColumns,
@@ -72,7 +66,7 @@ def select(
     """Makes new rows of expressions."""
     step = automatic_name("select", input)
     with in_step(step):
-        columns = _columns("select", input, given, named)
+        columns = named_columns("select", input, given, named)
         check_kind_is_kept(input, columns)
         return Select(step, Schema(_fields(columns)), input, columns, checked_on_error(on_error))
 
@@ -94,7 +88,7 @@ def with_columns(input: Node, named: dict[str, Any], on_error: Any = "fail") -> 
     """Adds or replaces columns."""
     step = automatic_name("with_columns", input)
     with in_step(step):
-        columns = _columns("with_columns", input, (), named)
+        columns = named_columns("with_columns", input, (), named)
         check_kind_is_kept(input, columns)
         schema = input.schema.with_fields(_fields(columns))
         return WithColumns(step, schema, input, columns, checked_on_error(on_error))
@@ -140,20 +134,6 @@ def union(*parts: Node) -> Union:
         return Union(step, schema, parts)
 
 
-def late(input: Node) -> SideOutput:
-    """What a grouping found late."""
-    if not isinstance(input, Grouping):
-        raise PlanError(
-            "MS117",
-            f"{input.name!r} is no grouping, and only a grouping finds rows late",
-            fix="take .late of the stream that aggregate(…) or group() returned",
-            step=input.name,
-        )
-    step = automatic_name("late", input)
-    with in_step(step):
-        return SideOutput(step, late_schema(input), input, "late")
-
-
 def rejected(input: Node) -> Rejected:
     """What all steps up to ``input`` rejected."""
     return Rejected(automatic_name("rejected", input), REJECTED, input)
@@ -177,46 +157,6 @@ def named(node: Node, name: str) -> Node:
     return replace(node, name=name)
 
 
-def keys(input: Node, given: tuple[Any, ...], named: dict[str, Any]) -> Keys:
-    """The keys of the next grouping: named expressions, or one function and its type."""
-    with in_step(automatic_name("aggregate", input)):
-        if len(given) == 1 and callable(given[0]) and named.keys() <= {"type"}:
-            return (("key", key_function(given[0], named.get("type"))),)
-        return _columns("key_by", input, given, named)
-
-
-def rekeyed(keys: Keys, node: Node) -> Keys:
-    """The keys over a new step, which must still have their columns."""
-    with in_step(node.name):
-        return tuple((name, _again(name, key, node)) for name, key in keys)
-
-
-def united_settings(*settings: tuple[Keys, Windowing]) -> tuple[Keys, Windowing]:
-    """The settings of a union: those of its parts, where all that have any agree."""
-    keys = {key for key, _ in settings if key} or {()}
-    windowings = {windowing for _, windowing in settings if windowing != Windowing()}
-    if len(keys) > 1 or len(windowings) > 1:
-        raise PlanError(
-            "MS117",
-            "the streams of the union are keyed or windowed in different ways",
-            fix="unite them first, then say key_by(…), window(…), trigger(…) and refine(…)",
-        )
-    return next(iter(keys)), next(iter(windowings), Windowing())
-
-
-def _again(name: str, key: Key, node: Node) -> Key:
-    if not isinstance(key, Expression) or key.column is not None:
-        return key
-    for column in sorted(key.columns):
-        if node.schema.find(column) is None:
-            raise PlanError(
-                "MS102",
-                f"the key {name!r} reads column {column!r}, which this step drops",
-                fix=f"keep {column!r} in this step, or say key_by(…) after it",
-            )
-    return scalar(key.text, node.schema)
-
-
 def _condition(given: Any, schema: Schema) -> Expression:
     condition = scalar(given, schema)
     if condition.type not in (None, "BOOLEAN"):
@@ -229,9 +169,10 @@ def _condition(given: Any, schema: Schema) -> Expression:
     return condition
 
 
-def _columns(
-    method: str, input: Node, given: tuple[Any, ...], named: dict[str, Any]
+def named_columns(
+    method: str, input: Node, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[tuple[str, Expression], ...]:
+    """The expressions that a method of a stream is given, each with its name."""
     columns = tuple(named_scalars(given, named, input.schema))
     if not columns:
         raise PlanError("MS113", f"{method}() has no columns", fix="name at least one")

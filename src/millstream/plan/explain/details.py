@@ -30,6 +30,7 @@ from millstream.plan.nodes import (
     WithColumns,
     unknown_kind,
 )
+from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Table, Target
 from millstream.plan.types.schema import quoted
@@ -90,8 +91,9 @@ def columns(node: Node) -> str:
     return ", ".join(f.name if f in own else str(f) for f in node.schema)
 
 
-def settings(keys: Keys, windowing: Windowing) -> list[Line]:
-    """What has been said for the next grouping."""
+def setting_lines(settings: Settings) -> list[Line]:
+    """What is set for the next operator."""
+    keys, windowing = settings.keys, settings.windowing
     lines = [("key", _keys(keys))] if keys else []
     if windowing.window is not None:
         lines.append(("window", _where(windowing)))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from millstream.plan.explain.details import Line, aligned, columns, details
+from millstream.plan.explain.details import aligned, columns, details, setting_lines
 from millstream.plan.names import kind_of
 from millstream.plan.nodes import Node, Sink
+from millstream.plan.settings import NOTHING_SET, Settings
 
 
-def explain_plan(*outputs: Node, settings: list[Line] | None = None) -> str:
+def explain_plan(*outputs: Node, settings: Settings = NOTHING_SET) -> str:
     """The plan behind the outputs; ``settings`` are for a grouping that is still to come.
 
     A step that feeds several others is written out once, where it first appears.
     """
     seen: set[int] = set()
-    said = [f"     {line}" for line in aligned(settings or [])]
-    lines = ["for the next grouping", *said] if said else []
+    set_lines = [f"     {line}" for line in aligned(setting_lines(settings))]
+    lines = ["for the next grouping", *set_lines] if settings else []
     for output in outputs:
         lines.extend(_tree(output, seen))
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +45,7 @@ def scalar(given: Any, schema: Schema) -> Expression:
 
 
 def named_scalars(
-    given: tuple[Any, ...], named: dict[str, Any], schema: Schema
+    given: tuple[Any, ...], named: Mapping[str, Any], schema: Schema
 ) -> Iterator[tuple[str, Expression]]:
     """Expressions with their names: a column has its own, others say ``… AS name``."""
     for each in given:
