@@ -23,9 +23,10 @@ from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
 from millstream.sinks.kinds import committer_of, writer_of
 from millstream.sinks.slices import Slice
-from millstream.spark.lower.jvm_stage import Wide
+from millstream.spark.lower.jvm_stage import JvmStage
 from millstream.spark.lower.row_types import RowTypes
 from millstream.spark.lower.sql_listing import Listing
+from millstream.spark.lower.wide_frame import WideFrame
 from millstream.spark.sources.reading import reader
 from millstream.spark.worker.step_columns import StepColumns
 
@@ -127,9 +128,10 @@ def test_spark_reads_types_and_lowers_no_step_that_it_does_not_know() -> None:
     step = Instance(SHUFFLE, "run", 0, 1, input=row)
     types = RowTypes(plan)
     types[row] = StructType()
-    wide = Wide(None, {row: StepColumns({})}, [], Listing(()))  # type: ignore[arg-type]
+    wide = WideFrame(None, {row: StepColumns({})}, [])  # type: ignore[arg-type]
+    stage = JvmStage(wide, Listing(()))
     read = reader(None, plan, False, None, {})  # type: ignore[arg-type]
-    for act in (lambda: types.of(step), lambda: wide.run(step), lambda: read(SOURCE)):
+    for act in (lambda: types.of(step), lambda: stage.run(step), lambda: read(SOURCE)):
         with unknown("kind of step"):
             act()
 

@@ -31,6 +31,7 @@ from millstream.spark.driver.ledger import Ledger, Stopped, written
 from millstream.spark.driver.repairs import Repair, repairs_in
 from millstream.spark.driver.restarts import Restarts, keeps_dying, loss_of, never_restarted
 from millstream.spark.driver.session import is_remote
+from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.pickling import pickled
 from millstream.spark.lower.program import lower
 from millstream.spark.sources.file_columns import check_files
@@ -68,7 +69,8 @@ def run_batch(
     with explained(), never_restarted(plan.sinks), recognised(plan):
         read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))
-        lowered = lower(plan, read, _in_one_batch, labels, ledger.run, ending=False, only=only)
+        lowering = Lowering(plan=plan, labels=labels, run=ledger.run, ending=False, only=only)
+        lowered = lower(lowering, read, _in_one_batch)
         rows = written(lowered.last, lowered.frame, 0)
         for each in topics.values():
             check_unchanged(each)
@@ -122,17 +124,16 @@ class StreamingJob:
             rows = f"{folder}/rows"
             read = reader(spark, plan, True, rows, topics, checkpoint.packing)
             splits = {n: each.splits for n, each in topics.items() if not each.source.bounded}
-            self._lowered = lower(
-                plan,
-                read,
-                _in_steps(clock, checkpoint.run, repairs),
-                checkpoint.labels,
-                checkpoint.run,
+            lowering = Lowering(
+                plan=plan,
+                labels=checkpoint.labels,
+                run=checkpoint.run,
+                owner=checkpoint.fence.owner,
                 ending=True,
                 splits=splits,
-                apart=self._remote is not None or not _tasks_know_their_batch(),
-                owner=checkpoint.fence.owner,
             )
+            apart = self._remote is not None or not _tasks_know_their_batch()
+            self._lowered = lower(lowering, read, _in_steps(clock, checkpoint.run, repairs), apart)
             self._ends = all(source.bounded for source in plan.sources)
             # By the clock, Spark begins a batch whether or not there is something new.
             self._every = every or ("500 milliseconds" if clock else None)

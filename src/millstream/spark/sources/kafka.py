@@ -25,10 +25,10 @@ from millstream.kafka.writing import MARKERS
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
+from millstream.spark.columns import col, reject_text
 from millstream.spark.driver.session import is_local
-from millstream.spark.lower.jvm_stage import JSON_OPTIONS, col
 
-REFUSED = "__millstream_refused"
+REJECTED = "__millstream_refused"
 """The column that tells why a record did not parse, and in a new line the record."""
 
 _log = logging.getLogger(__name__)
@@ -294,7 +294,7 @@ def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
     if source.format == "text":
         why = F.when(F.col("value").isNotNull() & ~valid, F.lit("the value is no UTF-8"))
         fine = F.when(why.isNull(), text).alias("value")
-        return frame.select(fine, *metadata, split, _refused(why))
+        return frame.select(fine, *metadata, split, _rejected(why))
     return frame.select(*map(col, raw_columns(source)), split)
 
 
@@ -303,14 +303,14 @@ def raw_columns(source: KafkaSource) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_PLACE, *source.split_by, *source.metadata]))
 
 
-def _refused(why: Column) -> Column:
-    """Why a record is rejected, and in a new line where it is and what it holds."""
-    place = F.struct("topic", "partition", "offset", "timestamp", _shown("key"), _shown("value"))
-    told = F.concat(why, F.lit("\n"), F.to_json(place, JSON_OPTIONS))
-    return F.when(why.isNotNull(), told).alias(REFUSED)
+def _rejected(why: Column) -> Column:
+    """Why a record is rejected, where it is and what it contains."""
+    place = [F.col(name) for name in ("topic", "partition", "offset", "timestamp")]
+    record = [*place, _as_text("key"), _as_text("value")]
+    return F.when(why.isNotNull(), reject_text(why, record)).alias(REJECTED)
 
 
-def _shown(name: str) -> Column:
+def _as_text(name: str) -> Column:
     """Bytes as text if they are some, else in Base64."""
     text = F.col(name).cast("string")
     return F.when(F.is_valid_utf8(text), text).otherwise(F.base64(name)).alias(name)

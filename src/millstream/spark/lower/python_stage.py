@@ -1,0 +1,89 @@
+"""Makes a Python stage of its tasks and the wide frame that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from millstream.engine.rows import SPLIT
+from millstream.plan.nodes import Grouping, KafkaSource, Source
+from millstream.spark.lower.lowering import Lowering
+from millstream.spark.lower.operators import pane_form
+from millstream.spark.lower.row_types import arrow_of
+from millstream.spark.lower.task_graph import TaskGraph
+from millstream.spark.lower.tasks import follow_of
+from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.worker.python_stage import PythonStage, RejectColumn, SliceBy
+from millstream.spark.worker.tasks.event_time import Time
+from millstream.spark.worker.tasks.load import Load
+from millstream.spark.worker.tasks.sinks import ToSink, Write
+from millstream.spark.worker.tasks.task import Task
+from millstream.spark.worker.tasks.to_jvm import ToJvm
+
+
+def python_stage(
+    lowering: Lowering, wide: WideFrame, graph: TaskGraph, source: Source | None
+) -> PythonStage:
+    """The Python stage that takes a wide frame, in the first stage the rows of one ``source``."""
+    tasks = graph.all
+    return PythonStage(
+        inputs=[(columns, graph.readers(i)) for i, columns in wide.steps.items()],
+        envelopes=_envelope_tasks(graph),
+        groupings={
+            i.node.name: pane_form(lowering, i.node)
+            for i in graph.steps
+            if i.tag == "rows" and isinstance(i.node, Grouping)
+        },
+        tasks=tasks,
+        follows=[follow_of(lowering, i, column) for i, column in wide.marks.items()],
+        rejects=[
+            RejectColumn(i.node.name, column, graph.reject_readers(i))
+            for i, column in wide.rejected.items()
+        ],
+        untimed={i.node.name: column for i, column in wide.untimed.items()},
+        labels=lowering.labels,
+        schema=arrow_of(lowering.envelope),
+        split=SPLIT if SPLIT in wide.carried else None,
+        slices=_slices(source, graph, tasks),
+        by_split=any(isinstance(t, Time) and t.follow and t.follow.mark for t in tasks),
+        run=lowering.run,
+        owner=lowering.owner,
+        batch=None if lowering.only is None else lowering.only.batch,
+        clock=None if lowering.only is None else lowering.only.clock,
+        **({} if source is None else _of_source(lowering, source, graph, tasks)),
+    )
+
+
+def _of_source(
+    lowering: Lowering, source: Source, graph: TaskGraph, tasks: list[Task]
+) -> dict[str, Any]:
+    """What a Python stage after a source also needs: to count rows, and to report their end."""
+    counts = not any(i.phase > 1 for i in graph.steps) and not any(
+        isinstance(task, Load) for task in tasks
+    )
+    fed = [i for i in lowering.plan.instances if i.role == "scatter" and i.source is source]
+    return {
+        "source": source.name if counts else None,
+        "origin": source.name,
+        "ends": sorted({i.mark for i in fed}) if source.bounded and lowering.ending else [],
+    }
+
+
+def _envelope_tasks(graph: TaskGraph) -> dict[tuple[str, str], list[Task]]:
+    """The tasks for what envelopes contain, by their kind and the step that they are for."""
+    found: dict[tuple[str, str], list[Task]] = {}
+    for instance, task in graph.tasks.items():
+        if instance.tag is not None:
+            kind = "pane" if instance.tag == "rows" else instance.tag
+            found.setdefault((kind, instance.node.name), []).append(task)
+    return found | {("sink", name): [write] for name, write in graph.writes.items()}
+
+
+def _slices(source: Source | None, graph: TaskGraph, tasks: list[Task]) -> SliceBy:
+    """What makes a slice of its own; if several sources are only written, where rows are from.
+
+    Of what only goes to operators there are no slices, and all splits of a task are taken at once.
+    """
+    if isinstance(source, KafkaSource) and not source.bounded:
+        sliced = any(isinstance(task, ToSink | Write | ToJvm) for task in tasks)
+        return "splits" if sliced else "tasks"
+    return "tasks" if source is not None or graph.steps else "origins"

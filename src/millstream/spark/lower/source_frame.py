@@ -1,0 +1,54 @@
+"""What Spark reads of a source, as the first wide frame of its stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from millstream.engine.rows import SPLIT
+from millstream.physical.plan import decodes, decodes_lines, may_reject
+from millstream.plan.nodes import FilesSource, KafkaSource, Source, SplitSource
+from millstream.spark.columns import col
+from millstream.spark.lower.lowering import Lowering
+from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.sources.kafka import REJECTED, raw_columns
+from millstream.spark.sources.loading import named
+from millstream.spark.worker.step_columns import StepColumns
+
+_PARSED = "__millstream_parsed"
+
+
+def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFrame:
+    """The wide frame of a source of which Spark reads ``frame``."""
+    plan = lowering.plan
+    names = {name: f"__millstream_s{i}" for i, name in enumerate(_read_columns(lowering, source))}
+    columns = [col(name).alias(column) for name, column in names.items()]
+    if isinstance(source, KafkaSource):
+        columns.append(col(SPLIT))
+    elif isinstance(source, SplitSource) and source not in plan.loaded and source.split:
+        columns.append(col(source.split).cast("string").alias(SPLIT))
+    flag = None
+    if may_reject(source) and not decodes(source) and not decodes_lines(source):
+        flag = _PARSED
+        columns += [col(REJECTED), col(REJECTED).isNull().alias(flag)]
+    (read,) = [i for i in plan.of(0, source, 0) if i.node is source]
+    wide = WideFrame(frame.select(*columns), {read: StepColumns(names, flag)}, [])
+    wide.rejected = {} if flag is None else {read: REJECTED}
+    lowering.types[read] = wide.types(read)
+    return wide
+
+
+def has_splits(source: Source | None) -> bool:
+    """Whether the rows of a source belong to splits that are known."""
+    if isinstance(source, KafkaSource):
+        return True
+    return isinstance(source, SplitSource) and source.split is not None
+
+
+def _read_columns(lowering: Lowering, source: Source) -> Sequence[str]:
+    """The columns that Spark reads of a source."""
+    plan = lowering.plan
+    if isinstance(source, FilesSource) and source in plan.loaded:
+        return named(plan.opens(source))
+    return raw_columns(source) if decodes(source) else source.schema.names
