@@ -164,7 +164,9 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
             seconds=0,
             rows=sum(map(len, rows.values())),
             written={sink.name: len(step.rows[sink]) for sink in sinks},
-            late={node.name: len(late) for node, late in step.late_elements.items()},
+            late={
+                n.name: len(tagged["late"]) for n, tagged in step.tagged.items() if "late" in n.tags
+            },
             rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
             ahead={node.name: len(rows) for node, rows in step.ahead.items()},
         )

@@ -18,14 +18,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The columns of a row; its event time, once a step has told it; and its kind.
+    """The columns of a row; its event time, once a step has set it; and its kind.
 
-    A retraction repeats the row that it takes back, column for column, save ``kind``.
+    A retraction repeats the row that it takes back, column for column, save ``kind``. What a
+    grouping emits also has the pane or the late element that it was made of.
     """
 
     values: dict[str, Any]
     time: int | None = None
     kind: Kind = "+"
+    made_of: Emission | Late | None = None
 
 
 def event_time(value: Any) -> int:
@@ -121,7 +123,7 @@ def pane_row(
     }
     if retracting:
         values["kind"] = emission.kind
-    return Row(values, emission.timestamp, emission.kind)
+    return Row(values, emission.timestamp, emission.kind, emission)
 
 
 def late_row(late: Late) -> Row:
@@ -131,4 +133,4 @@ def late_row(late: Late) -> Row:
         "end": timestamp(late.window.end),
     }
     values = {**late.element.value, "window": window, "reason": late.reason}
-    return Row(values, late.element.time, late.element.kind)
+    return Row(values, late.element.time, late.element.kind, late)

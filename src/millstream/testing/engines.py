@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
+from millstream.plan import nodes
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
+from millstream.reference.operators import OPERATORS
+from millstream.reference.operators.grouping import Grouping
+from millstream.reference.operators.operator import Operators
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
 
@@ -56,6 +61,11 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
             fix="give ms.sum('value'), say, or a function of a list of values",
         )
     return replay_grouping(groups_of(engine), windowing, steps, summary)
+
+
+def operators_of(engine: str) -> Operators:
+    """What makes the operators of a program that runs on an engine."""
+    return {**OPERATORS, nodes.Grouping: partial(Grouping, make=groups_of(engine))}
 
 
 def groups_of(engine: str) -> MakeGroups:

@@ -14,15 +14,17 @@ from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Grouping, Node, Source, walk
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
-from millstream.reference.grouping import MakeGroups
+from millstream.reference.elements import Emission, Late
 from millstream.reference.interpreter import Interpreter
-from millstream.reference.interpreter import Step as Made
+from millstream.reference.operators.operator import Operators
+from millstream.reference.rows import Row
+from millstream.reference.step import Step as Made
 from millstream.testing.groupings import late_of, pane_of
 from millstream.testing.panes import Panes
 
 
 def replay_stream(
-    node: Node, steps: Sequence[Step], groups: MakeGroups, follows: bool = False
+    node: Node, steps: Sequence[Step], operators: Operators, follows: bool = False
 ) -> Panes:
     """The panes of the grouping ``node``; what was late or rejected there or on the way to it.
 
@@ -36,13 +38,13 @@ def replay_stream(
             f"step {node.name!r} has no panes to replay",
             fix="replay the stream that aggregate() or group() returned",
         )
-    interpreter = Interpreter(node, groups=groups, follows=follows)
+    interpreter = Interpreter(node, operators=operators, follows=follows)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes = Panes()
     with closing(interpreter):
         for i, step in enumerate(steps):
             made = _take(interpreter, step, i, sources)
-            panes += [_simplified(pane_of(e, i), node) for e in made.emissions[node]]
+            panes += [_simplified(row, i, node) for row in made.rows[node]]
             panes.late += _late(made, i)
             panes.rejected += [row.values for rows in made.rejected.values() for row in rows]
     return panes
@@ -82,7 +84,9 @@ def _source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
     raise TestingError("MS301", f"{step!r} {what}", fix=fix)
 
 
-def _simplified(pane: Pane, node: Grouping) -> Pane:
+def _simplified(row: Row, step: int, node: Grouping) -> Pane:
+    assert isinstance(row.made_of, Emission)
+    pane = pane_of(row.made_of, step)
     names = [name for name, _, _ in node.aggregates]
     values = pane.values[0] if len(names) == 1 else dict(zip(names, pane.values, strict=True))
     return replace(pane, key=_key(pane.key), values=values)
@@ -90,9 +94,10 @@ def _simplified(pane: Pane, node: Grouping) -> Pane:
 
 def _late(made: Made, step: int) -> list[LateElement]:
     return [
-        replace(late_of(late, step), key=_key(late.key), grouping=node.name)
-        for node, lates in made.late_elements.items()
-        for late in lates
+        replace(late_of(row.made_of, step), key=_key(row.made_of.key), grouping=node.name)
+        for node, tagged in made.tagged.items()
+        for row in tagged.get("late", ())
+        if isinstance(row.made_of, Late)
     ]
 
 

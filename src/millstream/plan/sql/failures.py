@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.model.errors import RunError
-from millstream.plan.nodes import Filter, Node, Select, Stateful, WithColumns
+from millstream.plan.nodes import Filter, Node, Port, Select, Stateful, WithColumns
 from millstream.plan.records import shown
 from millstream.plan.sql.expressions import Expression
 
@@ -47,9 +47,14 @@ def sql_of(node: Node) -> Iterator[Sql]:
                 yield Sql(node, name, f"column {name!r}", expression)
         case Stateful():
             for port in node.ports:
-                for each in node.computing(port):
-                    if isinstance(each.value, Expression):
-                        yield Sql(node, each.name, each.place, each.value)
+                yield from port_sql(node, port)
+
+
+def port_sql(node: Stateful, port: Port) -> Iterator[Sql]:
+    """The expressions that an operator computes of the rows of a port."""
+    for each in node.computing(port):
+        if isinstance(each.value, Expression):
+            yield Sql(node, each.name, each.place, each.value)
 
 
 class SqlError(Exception):
