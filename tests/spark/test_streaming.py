@@ -552,7 +552,7 @@ def test_what_a_batch_was_to_spark_is_let_go_soon_after_its_end(spark, tmp_path,
         held.append(weakref.ref(frame._jdf))
         return written(last, frame, number)
 
-    monkeypatch.setattr("millstream.spark.driver.running.written", noted)
+    monkeypatch.setattr("millstream.spark.driver.job_batches.written", noted)
     rows = ms.read_files(tmp_path / "in", "json", EVENTS, max_files_per_batch=1).collect("all")
     for number in range(3):
         put(tmp_path / "in", number, events(("x", "ann", number, 1.0)))

@@ -21,7 +21,7 @@ from millstream.reports.progress import BatchReport, Progress, Tracker
 from millstream.system.interrupts import on_interrupt
 
 if TYPE_CHECKING:
-    from millstream.spark.driver.running import StreamingJob
+    from millstream.spark.driver.streaming_job import StreamingJob
 
 
 class Job:

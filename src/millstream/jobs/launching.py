@@ -143,7 +143,6 @@ def _ready(
     from millstream.spark.connect import check_tables
     from millstream.spark.driver.failures import explained
     from millstream.spark.driver.gateway import forget_ended_jvm
-    from millstream.spark.driver.running import labels_of
     from millstream.spark.driver.session import (
         checked_session,
         is_remote,
@@ -152,6 +151,7 @@ def _ready(
         shares_files,
         start_workers,
     )
+    from millstream.spark.driver.shard_labels import labels_of
     from millstream.spark.sources.file_columns import check_files
     from millstream.spark.sources.kafka import opened_topics
 
@@ -178,8 +178,8 @@ def _ready(
 
 def _run_batch(ready: _Ready) -> Job:
     from millstream.jobs.starting import RUNNING
+    from millstream.spark.driver.batch_job import run_batch
     from millstream.spark.driver.ledger import Ledger
-    from millstream.spark.driver.running import run_batch
 
     tracker = Tracker()
     ledger = Ledger(uuid.uuid4().hex, ready.plan.sinks, tracker)
@@ -209,9 +209,9 @@ def _start_streaming(
     from millstream.spark.driver.checkpoint import opened
     from millstream.spark.driver.failures import explained
     from millstream.spark.driver.ledger import Ledger
-    from millstream.spark.driver.running import StreamingJob
     from millstream.spark.driver.session import is_remote
     from millstream.spark.driver.shard_progress import Standing
+    from millstream.spark.driver.streaming_job import StreamingJob
     from millstream.spark.sources.file_tasks import keep_packing, packing_of
 
     name, plan, session, remote = ready.name, ready.plan, ready.session, is_remote(ready.session)

@@ -16,17 +16,15 @@ from pyspark.sql import DataFrame
 from millstream.plan.nodes import Source
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import stateful_stage
+from millstream.spark.lower.shuffles import Shuffle
 from millstream.spark.lower.source_frame import source_frame
 from millstream.spark.lower.stages import run_stages
 from millstream.spark.lower.wide_frame import WideFrame
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.python_stage import PackedStage, PythonStage
-from millstream.spark.worker.stateful_stage import Stage
 
 Read = Callable[[Source], DataFrame]
 """Reads a source."""
-Shuffle = Callable[[DataFrame, Stage], DataFrame]
-"""Brings the envelopes of each shard together and runs a stateful stage over them."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,42 @@
+"""Runs a program as one batch query, over sources that end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from millstream.physical.plan import Physical
+from millstream.sinks.kafka import check_groups
+from millstream.spark.driver.failures import explained, recognised
+from millstream.spark.driver.known_topics import check_unchanged
+from millstream.spark.driver.ledger import Ledger, written
+from millstream.spark.driver.restarts import never_restarted
+from millstream.spark.lower.lowering import Lowering
+from millstream.spark.lower.program import lower
+from millstream.spark.lower.shuffles import in_one_batch
+from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.reading import reader
+from millstream.spark.worker.batch_clock import Moment
+
+
+def run_batch(
+    plan: Physical,
+    spark: SparkSession,
+    ledger: Ledger,
+    labels: list[int],
+    topics: Mapping[str, Topics],
+) -> None:
+    """Runs a program over bounded sources, all at once."""
+    started = time.time()
+    check_groups(plan.sinks, ledger.run)
+    with explained(), never_restarted(plan.sinks), recognised(plan):
+        read = reader(spark, plan, False, None, topics)
+        only = Moment(0, int(started * 1_000_000))
+        lowering = Lowering(plan=plan, labels=labels, run=ledger.run, ending=False, only=only)
+        lowered = lower(lowering, read, in_one_batch)
+        rows = written(lowered.last, lowered.frame, 0)
+        for each in topics.values():
+            check_unchanged(each)
+        ledger.settle(0, rows, started)
