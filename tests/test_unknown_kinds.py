@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 import millstream as ms
 from millstream.jobs.job import run_to_the_end
 from millstream.model.triggers import Trigger
+from millstream.model.windows import Window
 from millstream.physical.explain import explain_physical
 from millstream.physical.plan import Instance, physical
 from millstream.physical.resume import stateful_plan
@@ -21,6 +22,7 @@ from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, OneInput, Port, SplitSource, Stateful
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
+from millstream.reference.windows import windows_of
 from millstream.sinks.kinds import committer_of, writer_of
 from millstream.sinks.slices import Slice
 from millstream.spark.lower.jvm_stage import JvmStage
@@ -59,6 +61,10 @@ class Deduplicate(Stateful):
 
 class Novel(Trigger):
     """A trigger of no kind that there is."""
+
+
+class Spiral(Window):
+    """Windows of no kind that there is."""
 
 
 class Nowhere(Target):
@@ -140,6 +146,11 @@ def test_spark_reads_types_and_lowers_no_step_that_it_does_not_know() -> None:
 def test_no_trigger_is_taken_for_one_that_never_fires(question: Any) -> None:
     with unknown("trigger"):
         question(Novel())
+
+
+def test_no_window_is_taken_for_another() -> None:
+    with unknown("kind of windows"):
+        windows_of(Spiral())
 
 
 def test_no_target_is_taken_for_another() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millstream.model.windows import Interval, calendar, fixed, session, sliding
-from millstream.reference.windows import assign, merge
+from millstream.reference.windows import windows_of
 
 SECOND = 1_000_000
 instants = st.integers(-(10**15), 10**15)
@@ -19,14 +19,16 @@ instants = st.integers(-(10**15), 10**15)
 
 @given(st.integers(1, 10**12), st.integers(-(10**12), 10**12), instants)
 def test_a_fixed_window_covers_its_element_and_starts_at_a_multiple(size, offset, time):
-    (window,) = assign(fixed(timedelta(microseconds=size), timedelta(microseconds=offset)), time)
+    (window,) = windows_of(
+        fixed(timedelta(microseconds=size), timedelta(microseconds=offset))
+    ).assign(time)
     assert window.start <= time < window.end == window.start + size
     assert (window.start - offset) % size == 0
 
 
 @given(st.integers(1, 50), st.integers(1, 20), st.integers(-30, 30), st.integers(-200, 200))
 def test_sliding_windows_are_all_those_that_cover_the_element(size, period, offset, time):
-    found = assign(sliding(size, period, offset), time * SECOND)
+    found = windows_of(sliding(size, period, offset)).assign(time * SECOND)
     expected = [
         Interval(start * SECOND, (start + size) * SECOND)
         for start in range(time - size + 1, time + 1)
@@ -39,14 +41,14 @@ def test_sliding_windows_are_all_those_that_cover_the_element(size, period, offs
     ("touching", "expected"), [(False, [(0, 10), (10, 20)]), (True, [(0, 20)])]
 )
 def test_sessions_that_touch_merge_only_where_asked(touching, expected):
-    merged = merge(session(10, touching), [Interval(0, 10), Interval(10, 20)])
+    merged = windows_of(session(10, touching)).merge([Interval(0, 10), Interval(10, 20)])
     assert [(w.start, w.end) for w in merged] == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=12))
 def test_merged_windows_are_disjoint_and_cover_the_same_instants(spans):
     windows = [Interval(start, start + length) for start, length in spans]
-    merged = list(merge(session(1), windows))
+    merged = list(windows_of(session(1)).merge(windows))
     covered = {t for w in windows for t in range(w.start, w.end)}
     assert {t for w in merged for t in range(w.start, w.end)} == covered
     assert all(a.end <= b.start for a, b in pairwise(merged))
@@ -71,10 +73,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def test_calendar_windows_cover_their_element_and_follow_each_other(unit, zone, moment):
     time = (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
     kind = calendar(unit, zone)
-    (window,) = assign(kind, time)
+    (window,) = windows_of(kind).assign(time)
     assert window.start <= time < window.end
-    assert assign(kind, window.start) == assign(kind, window.end - 1) == [window]
-    (following,) = assign(kind, window.end)
+    assert (
+        windows_of(kind).assign(window.start) == windows_of(kind).assign(window.end - 1) == [window]
+    )
+    (following,) = windows_of(kind).assign(window.end)
     assert following.start == window.end
 
 
@@ -94,7 +98,7 @@ def test_calendar_windows_divide_time_where_clocks_change_about_midnight(zone, a
     windows = []
     for minutes in range(-180, 181):
         time = change + minutes * 60 * SECOND
-        (window,) = assign(calendar(unit, zone), time)
+        (window,) = windows_of(calendar(unit, zone)).assign(time)
         assert window.start <= time < window.end
         windows.append(window)
     distinct = sorted(set(windows))
@@ -107,7 +111,7 @@ def test_calendar_windows_divide_time_where_clocks_change_about_midnight(zone, a
 @pytest.mark.parametrize("moment", [datetime.min, datetime.max])
 def test_calendar_windows_reach_to_the_ends_of_the_calendar(unit, zone, moment):
     time = (moment.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
-    (window,) = assign(calendar(unit, zone), time)
+    (window,) = windows_of(calendar(unit, zone)).assign(time)
     assert window.start <= time < window.end
 
 
@@ -123,5 +127,7 @@ def test_calendar_windows_reach_to_the_ends_of_the_calendar(unit, zone, moment):
 )
 def test_days_are_as_long_as_daylight_saving_makes_them(zone, day, hours):
     noon = datetime.fromisoformat(day).replace(hour=12, tzinfo=ZoneInfo(zone))
-    (window,) = assign(calendar("day", zone), (noon - EPOCH) // timedelta(microseconds=1))
+    (window,) = windows_of(calendar("day", zone)).assign(
+        (noon - EPOCH) // timedelta(microseconds=1)
+    )
     assert (window.end - window.start) / (3600 * SECOND) == hours

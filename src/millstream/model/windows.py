@@ -30,11 +30,19 @@ WHOLE_TIME = Interval(START_OF_TIME, END_OF_TIME)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A kind of windows. ``merging`` kinds join windows of a key that overlap."""
+    """A kind of windows.
+
+    ``merging`` kinds join windows of a key that overlap. Windows ``by_time`` depend on the event
+    times of rows, and end.
+    """
 
     @property
     def merging(self) -> bool:
         return False
+
+    @property
+    def by_time(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,6 +86,10 @@ class Session(Window):
 @dataclass(frozen=True, slots=True, repr=False)
 class Global(Window):
     """One window for all of time."""
+
+    @property
+    def by_time(self) -> bool:
+        return False
 
     def __repr__(self) -> str:
         return "global_window()"

@@ -19,7 +19,7 @@ from millstream.reference.contents import WindowState
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
 from millstream.reference.ordering import ordering
 from millstream.reference.triggers import Moment, machine
-from millstream.reference.windows import assign, expiry, merge
+from millstream.reference.windows import windows_of
 
 
 class Groups(Protocol):
@@ -56,6 +56,7 @@ class GroupByKeyAndWindow:
 
     def __init__(self, windowing: Windowing, columns: Sequence[Column]) -> None:
         self.windowing = windowing
+        self.windows = windows_of(windowing.where)
         self.columns = columns
         self.watermark = START_OF_TIME
         self.now = 0
@@ -124,7 +125,7 @@ class GroupByKeyAndWindow:
         return [state for _, windows in self._keys.values() for state in windows.values()]
 
     def _expired(self, window: Interval) -> bool:
-        return self.watermark >= expiry(window, self.windowing.allowed_lateness)
+        return self.watermark >= self.windows.expiry(window, self.windowing.allowed_lateness)
 
     def _moment(self, window: Interval) -> Moment:
         merging = self.windowing.where.merging
@@ -135,7 +136,7 @@ class GroupByKeyAndWindow:
         key, windows = self._keys[key_order]
         accepted: list[tuple[Interval, Element]] = []
         for element in elements:
-            assigned = assign(self.windowing.where, element.time)
+            assigned = self.windows.assign(element.time)
             if not assigned:
                 self.late.append(Late(key, element, None, "no window"))
             for window in assigned:
@@ -156,26 +157,19 @@ class GroupByKeyAndWindow:
 
     def _closed(self, window: Interval, windows: dict[Interval, WindowState]) -> bool:
         """Whether the window is, or would become part of, one whose trigger has finished."""
-        kind = self.windowing.where
-        if not kind.merging:
-            return window in windows and windows[window].closed
         closed = (state.window for state in windows.values() if state.closed)
-        return any(len(merge(kind, (window, other))) == 1 for other in closed)
+        return any(len(self.windows.merge((window, other))) == 1 for other in closed)
 
     def _merge_windows(
         self, key: Any, windows: dict[Interval, WindowState], new: set[Interval]
     ) -> dict[Interval, Interval]:
-        """Makes the windows of new elements live; tells which live window each became part of."""
-        if not self.windowing.where.merging:
-            for window in new - windows.keys():
-                windows[window] = self._fresh(key, window)
-            return {window: window for window in new}
+        """Makes the windows of new elements live; which live window each became part of."""
         home = {}
         open_windows = {window for window, state in windows.items() if not state.closed}
-        for union, members in merge(self.windowing.where, new | open_windows).items():
+        for union, members in self.windows.merge(new | open_windows).items():
             merged = [windows.pop(member) for member in members if member in windows]
             if len(merged) == 1 and merged[0].window == union:
-                windows[union] = merged[0]  # nothing grew: its history goes on
+                windows[union] = merged[0]  # nothing grew: its history continues
             else:
                 windows[union] = self._join(key, union, merged)
             home.update(dict.fromkeys(members, union))

@@ -1,10 +1,13 @@
-"""Where elements go: assigning windows to times, and merging those of sessions (§1)."""
+"""Where elements go: an object for each kind of windows assigns, merges and expires them (§1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from millstream.model.instants import END_OF_TIME, FIRST, LAST, START_OF_TIME
@@ -24,53 +27,113 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def assign(window: Window, time: int) -> list[Interval]:
-    """The windows that an element at ``time`` falls into; later starts last."""
-    match window:
-        case Global():
-            return [WHOLE_TIME]
-        case Fixed(size, offset):
-            # Python's % is the floored modulo, right for times before 1970 too.
-            start = time - (time - offset) % size
-            return [_interval(start, size)]
-        case Sliding(size, period, offset):
-            newest = time - (time - offset) % period
-            starts = range(newest, time - size, -period)
-            return [_interval(start, size) for start in reversed(starts)]
-        case Session(gap, _):
-            return [_interval(time, gap)]
-        case Calendar():
-            return [calendar_interval(window, time)]
-    raise AssertionError(window)
+class Windows(ABC):
+    """The windows of one kind: what a grouping asks of them."""
+
+    @abstractmethod
+    def assign(self, time: int) -> list[Interval]:
+        """The windows that an element at ``time`` falls into; later starts last."""
+
+    def merge(self, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
+        """The unions of the intervals that belong together, each with its members."""
+        return {interval: [interval] for interval in sorted(set(intervals))}
+
+    def expiry(self, interval: Interval, allowed_lateness: int) -> int:
+        """The watermark at which the window expires, with all of its state."""
+        return min(interval.end + allowed_lateness, END_OF_TIME)
+
+
+@dataclass(frozen=True)
+class GlobalWindows(Windows):
+    """All of time is one window."""
+
+    kind: Global
+
+    def assign(self, time: int) -> list[Interval]:
+        return [WHOLE_TIME]
+
+
+@dataclass(frozen=True)
+class FixedWindows(Windows):
+    """Each instant is in one window of a size."""
+
+    kind: Fixed
+
+    def assign(self, time: int) -> list[Interval]:
+        # Python's % is the floored modulo, right for times before 1970 too.
+        start = time - (time - self.kind.offset) % self.kind.size
+        return [_interval(start, self.kind.size)]
+
+
+@dataclass(frozen=True)
+class SlidingWindows(Windows):
+    """Each instant is in all windows that cover it."""
+
+    kind: Sliding
+
+    def assign(self, time: int) -> list[Interval]:
+        size, period = self.kind.size, self.kind.period
+        newest = time - (time - self.kind.offset) % period
+        starts = range(newest, time - size, -period)
+        return [_interval(start, size) for start in reversed(starts)]
+
+
+@dataclass(frozen=True)
+class Sessions(Windows):
+    """An element starts a session of its own, which merges with those of its key nearby."""
+
+    kind: Session
+
+    def assign(self, time: int) -> list[Interval]:
+        return [_interval(time, self.kind.gap)]
+
+    def merge(self, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
+        merged: dict[Interval, list[Interval]] = {}
+        current: list[Interval] = []
+        reach = 0
+        for interval in sorted(set(intervals)):
+            touches = self.kind.touching and interval.start == reach
+            if current and (interval.start < reach or touches):
+                current.append(interval)
+                reach = max(reach, interval.end)
+                continue
+            if current:
+                merged[Interval(current[0].start, reach)] = current
+            current, reach = [interval], interval.end
+        if current:
+            merged[Interval(current[0].start, reach)] = current
+        return merged
+
+
+@dataclass(frozen=True)
+class CalendarWindows(Windows):
+    """Each instant is in one day, week, month or year."""
+
+    kind: Calendar
+
+    def assign(self, time: int) -> list[Interval]:
+        return [calendar_interval(self.kind, time)]
+
+
+_WINDOWS: dict[type[Window], Callable[[Any], Windows]] = {
+    Global: GlobalWindows,
+    Fixed: FixedWindows,
+    Sliding: SlidingWindows,
+    Session: Sessions,
+    Calendar: CalendarWindows,
+}
+
+
+def windows_of(kind: Window) -> Windows:
+    """The windows of a kind."""
+    if type(kind) not in _WINDOWS:
+        raise TypeError(f"an unknown kind of windows: {kind!r}")
+    return _WINDOWS[type(kind)](kind)
 
 
 def _interval(start: int, size: int) -> Interval:
     # A pane of the global window is as late as time goes; nothing ends after that.
     return Interval(start, min(start + size, END_OF_TIME))
-
-
-def merge(window: Window, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
-    """The unions of the intervals that belong together, each with its members."""
-    touching = isinstance(window, Session) and window.touching
-    merged: dict[Interval, list[Interval]] = {}
-    current: list[Interval] = []
-    reach = 0
-    for interval in sorted(set(intervals)):
-        if current and (interval.start < reach or (touching and interval.start == reach)):
-            current.append(interval)
-            reach = max(reach, interval.end)
-            continue
-        if current:
-            merged[Interval(current[0].start, reach)] = current
-        current, reach = [interval], interval.end
-    if current:
-        merged[Interval(current[0].start, reach)] = current
-    return merged
-
-
-def expiry(interval: Interval, allowed_lateness: int) -> int:
-    """The watermark at which the window and all of its state go."""
-    return min(interval.end + allowed_lateness, END_OF_TIME)
 
 
 def calendar_interval(window: Calendar, time: int) -> Interval:

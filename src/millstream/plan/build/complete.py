@@ -8,7 +8,6 @@ from millstream.model.errors import PlanError
 from millstream.model.refinements import accumulating, retracting
 from millstream.model.triggers import DEFAULT_TRIGGER, AtWatermark
 from millstream.model.windowing import Windowing
-from millstream.model.windows import Global
 from millstream.plan.build.kafka import checked_choice
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Grouping, Node, Select, WithColumns
@@ -38,7 +37,7 @@ def checked_table(input: Node, mode: Any, step: str | None) -> Table | None:
         )
     _check_panes_replace(node, step)
     by = [name for name, _ in node.keys]
-    by += [] if isinstance(node.windowing.where, Global) else ["window"]
+    by += ["window"] if node.windowing.where.by_time else []
     for name in by:
         lost = next((each for each in between if not _keeps(each, name)), None)
         if lost is not None:
@@ -71,7 +70,7 @@ def _check_panes_replace(node: Grouping, step: str | None) -> None:
 def _fires_once(how: Windowing) -> bool:
     """Whether a window gives one pane at most."""
     simple = how.when in (DEFAULT_TRIGGER, AtWatermark(early=None, late=None))
-    return simple and how.allowed_lateness == 0 and not isinstance(how.where, Global)
+    return simple and how.allowed_lateness == 0 and how.where.by_time
 
 
 def _keeps(step: Select | WithColumns, column: str) -> bool:

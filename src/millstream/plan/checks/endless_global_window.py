@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from millstream.model.errors import PlanError
-from millstream.model.windows import Global
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import is_bounded
 from millstream.plan.nodes import Grouping
@@ -13,7 +12,7 @@ from millstream.plan.spelling import spelled
 def check_endless_global_window(node: Grouping) -> None:
     """The default trigger, ``at_watermark()`` and ``never()`` would give nothing, for ever."""
     windowing = node.windowing
-    if not isinstance(windowing.where, Global) or is_bounded(node):
+    if windowing.where.by_time or is_bounded(node):
         return
     if fires(windowing.when) == Moment.BEFORE_END:
         return

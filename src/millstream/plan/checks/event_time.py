@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
-from millstream.model.windows import Global
 from millstream.plan.lineage import untimed
 from millstream.plan.nodes import Grouping
 from millstream.plan.spelling import spelled
@@ -16,7 +15,7 @@ _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", *NUMBERS)
 
 def check_window_has_event_time(node: Grouping) -> None:
     """Rows that reach a windowed grouping have event times; the global window needs none."""
-    if isinstance(node.windowing.where, Global):
+    if not node.windowing.where.by_time:
         return
     source = untimed(node.input)
     if source is not None:

@@ -6,7 +6,6 @@ from dataclasses import fields
 
 from millstream.model.errors import PlanError
 from millstream.model.triggers import AtWatermark, Trigger
-from millstream.model.windows import Global
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import unfollowed
 from millstream.plan.nodes import EventTime, Grouping, Node, Source, SplitSource, walk
@@ -20,7 +19,7 @@ def check_windows_end(node: Grouping) -> None:
     a ``test_stream``: neither needs a policy.
     """
     windowing = node.windowing
-    if isinstance(windowing.where, Global) or not _waits(windowing.when):
+    if not windowing.where.by_time or not _waits(windowing.when):
         return
     for source in unfollowed(node.input):
         if isinstance(source, SplitSource) and not source.bounded:

@@ -8,7 +8,6 @@ from millstream.model.durations import format_duration
 from millstream.model.errors import PlanError
 from millstream.model.triggers import AfterCount, AtWatermark, Repeatedly, Trigger
 from millstream.model.windowing import Windowing
-from millstream.model.windows import Global
 from millstream.plan.finishing import Moment, may_lose_data
 from millstream.plan.nodes import Grouping
 from millstream.plan.spelling import spelled
@@ -24,7 +23,7 @@ def check_trigger_safety(node: Grouping) -> None:
     """Refused unless the user says that losing data is meant."""
     windowing = node.windowing
     # No watermark passes the end of time, so nothing is late for the global window.
-    lateness = 0 if isinstance(windowing.where, Global) else windowing.allowed_lateness
+    lateness = windowing.allowed_lateness if windowing.where.by_time else 0
     moment = may_lose_data(windowing.when, lateness)
     if moment == Moment.AT_END:
         left = f"finishes at the window's end, {format_duration(lateness)} before late data stops"
