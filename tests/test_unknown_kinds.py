@@ -13,9 +13,9 @@ from millstream.jobs.job import run_to_the_end
 from millstream.model.triggers import Trigger
 from millstream.model.windows import Window
 from millstream.physical.explain import explain_physical
+from millstream.physical.operators import spec_of
 from millstream.physical.plan import Instance, physical
 from millstream.physical.resume import stateful_plan
-from millstream.physical.specs import spec_of
 from millstream.plan.explain.details import details
 from millstream.plan.finishing import finishes, fires, uses_clock
 from millstream.plan.names import with_distinct_names

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
 from millstream.engine.exchange import scatter
-from millstream.engine.state import arrivals as pieces
-from millstream.engine.state import shard
+from millstream.engine.state import arrivals, parts
 from millstream.model.errors import RunError
 from millstream.testing import Elements, Watermark, engines, replay, test_stream
 from scripts import (
@@ -58,7 +57,7 @@ SIZES = st.fixed_dictionaries(
     {
         "MOST_PARTS": st.sampled_from([1, 2, 16]),
         "MANY_ROWS": st.sampled_from([1, 3, 100_000]),
-        "_FEW_PIECES": st.sampled_from([0, 8]),
+        "_FEW_ARRIVALS": st.sampled_from([0, 8]),
         "_MANY_WINDOWS": st.sampled_from([0, 1, 16]),
     }
 )
@@ -68,7 +67,7 @@ def assert_agree(what, engine, sizes, **program):
     expected = outcome(what, **program)
     with ExitStack() as patched:
         for name, size in sizes.items():
-            (module,) = (m for m in (scatter, shard, pieces) if hasattr(m, name))
+            (module,) = (m for m in (scatter, parts, arrivals) if hasattr(m, name))
             patched.enter_context(patch.object(module, name, size))
         found = outcome(what, engine=engine, **program)
     if engine == "combining" and isinstance(found[1], Counter):

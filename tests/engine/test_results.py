@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -12,7 +11,9 @@ import pytest
 
 import millstream as ms
 from millstream.engine.grouping.operator import Grouping
-from millstream.engine.grouping.tables import Aggregated, State
+from millstream.engine.grouping.tables import Aggregated
+from millstream.engine.operator import ROWS, Advance
+from millstream.engine.state.in_memory import WholeOperator
 from millstream.model.errors import RunError
 from millstream.model.windowing import checked_windowing
 from millstream.testing import Elements, Watermark, replay, test_stream
@@ -41,14 +42,12 @@ def panes_of(aggregates, *batches, takes_retractions=False):
         ms.fixed(10), trigger=ms.at_watermark(early=ms.after_count(1)), refine=ms.discarding
     )
     aggregated = [Aggregated(f"x{i}", a, "value", "value") for i, a in enumerate(aggregates)]
-    grouping = Grouping(windowing, ["key"], aggregated, takes_retractions)
-    state, made = State(), []
+    grouping = WholeOperator(Grouping(windowing, ["key"], aggregated, takes_retractions))
+    made = []
     for values in batches:
         batch = pl.DataFrame({"value": values}).with_columns(key=0, time=0, sign=1)
-        state, output = grouping.step(state, batch, -1, 0)
-        made += output.panes
-    _, output = grouping.step(state, None, 10_000_000, 0)
-    return [*made, *output.panes]
+        made += grouping.step({ROWS: batch}, -1, 0)[ROWS]
+    return [*made, *grouping.step({}, 10_000_000, 0)[ROWS]]
 
 
 KINDS = [
@@ -102,12 +101,14 @@ def test_where_no_element_is_kept_the_types_of_results_can_still_be_cast_to_what
         [Aggregated(f"x{i}", a, "value", "value") for i, a in enumerate(OF_ANY)],
     )
     batch = pl.DataFrame({"key": 0, "time": 0, "sign": 1, "value": "a"})
-    state, _ = grouping.step(State(), batch, 10_000_000, 0)
-    _, output = grouping.step(replace(state, elements=None), None, 15_000_000, 0)
-    (pane,) = output.panes[0].to_dicts()
+    tables = grouping.step({}, {ROWS: batch}, Advance(-1, 10_000_000, 0, 0)).tables
+    tables.pop("elements", None)
+    stepped = grouping.step(tables, {}, Advance(10_000_000, 15_000_000, 0, 0))
+    (panes,) = stepped.outputs[ROWS]
+    (pane,) = panes.to_dicts()
     lists = [f"x{i}" for i, a in enumerate(OF_ANY) if a.name in ("collect", "collect_set", "top")]
     assert [pane[name] for name in lists] == [[], [], []]
-    assert output.panes[0].cast(dict.fromkeys(lists, pl.List(pl.String))).height == 1
+    assert panes.cast(dict.fromkeys(lists, pl.List(pl.String))).height == 1
     assert pane[f"x{len(OF_ANY) - 2}"] == 0
 
 
@@ -269,13 +270,10 @@ def test_minus_zero_is_zero_in_the_items_of_lists(engine, make):
 
 
 def test_a_column_of_keys_makes_one_of_both_zeros_and_of_all_nans():
-    grouping = Grouping(
-        checked_windowing(ms.fixed(10)), ["key"], [Aggregated("n", ms.count(), None)]
-    )
-    state = State()
+    windowing = checked_windowing(ms.fixed(10))
+    grouping = WholeOperator(Grouping(windowing, ["key"], [Aggregated("n", ms.count(), None)]))
     for keys in ([0.0, math.nan], [-0.0, -math.nan], [None]):
         batch = pl.DataFrame({"key": pl.Series(keys, dtype=pl.Float64), "time": 0, "sign": 1})
-        state, _ = grouping.step(state, batch, -1, 0)
-    _, output = grouping.step(state, None, 10_000_000, 0)
-    counts = pl.concat(output.panes).sort("key")["n"].to_list()
+        grouping.step({ROWS: batch}, -1, 0)
+    counts = pl.concat(grouping.step({}, 10_000_000, 0)[ROWS]).sort("key")["n"].to_list()
     assert counts == [1, 2, 2]

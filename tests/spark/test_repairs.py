@@ -8,16 +8,18 @@ import polars as pl
 import pytest
 
 import millstream as ms
-from millstream.engine.exchange.scatter import Scatter
+from millstream.engine.operator import ROWS
+from millstream.engine.state.in_memory import InMemoryStore
+from millstream.engine.state.store import ShardState
 from millstream.model.errors import RunError
 from millstream.model.watermarks import Silence
 from millstream.model.windowing import checked_windowing
-from millstream.physical.specs import GroupingSpec
+from millstream.physical.operators.grouping import GroupingSpec
 from millstream.spark.driver.ownership import Owner
 from millstream.spark.driver.repairs import Repair, repair, repairs_in
 from millstream.spark.worker.batch_clock import Moment
 from millstream.spark.worker.envelopes import Envelope
-from millstream.spark.worker.stateful_stage import Shelf, Stage
+from millstream.spark.worker.stateful_stage import Stage
 
 COUNTS = GroupingSpec(
     name="counts",
@@ -25,15 +27,11 @@ COUNTS = GroupingSpec(
     keys=(),
     aggregates=(("n", ms.count(), False, False),),
     takes_retractions=False,
-    keeps_late=False,
-    feeds_groupings=True,
+    tags=frozenset(),
+    feeds_operators=True,
     origins={"rows/at": Silence()},
     followed=frozenset({"rows/at"}),
 )
-
-
-class Memory(dict):
-    read, write, remove = dict.get, dict.__setitem__, dict.__delitem__
 
 
 class Job:
@@ -41,7 +39,7 @@ class Job:
 
     def __init__(self, monkeypatch, *repairs):
         self.stage = Stage([COUNTS], [0], frozenset(), run_id="run", repairs=repairs)
-        self.blobs, self.clocks = Memory(), None
+        self.blobs, self.document = InMemoryStore(), None
         self.monkeypatch = monkeypatch
 
     def batch(self, number, *times):
@@ -50,16 +48,16 @@ class Job:
         self.monkeypatch.setattr(
             "millstream.spark.worker.stateful_stage.of_this_task", lambda run: moment
         )
-        scatter = Scatter(COUNTS.grouping, COUNTS.engine_keys, 1)
+        exchange = COUNTS.exchange(ROWS, 1)
         rows = pl.DataFrame({"time": times, "sign": [1] * len(times)})
         given = [Envelope(0, "rows/at", "mark", split="", value=max(times))]
-        for _, arrival in [*scatter.take(rows), *scatter.rest()]:
-            window = arrival.window or (None, None)
-            given.append(Envelope(0, "counts", "arrival", *window, arrival.rows))
+        for _, arrival in [*exchange.take(rows), *exchange.rest()]:
+            bucket = arrival.bucket or (None, None)
+            given.append(Envelope(0, "counts", "arrival", *bucket, arrival.rows))
             given[-1].payload = arrival.blob
-        shelf = Shelf(self.blobs, self.clocks)
-        made = list(self.stage.run(0, given, shelf, 0))
-        self.clocks = shelf.to_json()
+        state = ShardState(self.blobs, self.document)
+        made = list(self.stage.run(0, given, state, 0))
+        self.document = state.document.to_json()
         (mark,) = [each.value for each in made if each.kind == "mark"]
         late = sum(each.value for each in made if each.kind == "count" and each.split == "late")
         return late, mark
@@ -75,12 +73,12 @@ def test_a_repair_is_made_once_in_the_first_batch_that_begins_after_it(monkeypat
     job = Job(monkeypatch, Repair(2, 10))
     assert job.batch(0, 1, 999_999) == (0, 999_999)
     assert job.batch(1, 12) == (1, 999_999), "it was begun before the repair"
-    before = dict(job.blobs), job.clocks
+    before = dict(job.blobs), job.document
     assert job.batch(2, 13) == (0, 13)
-    after = dict(job.blobs), job.clocks
-    job.blobs, job.clocks = Memory(before[0]), before[1]
+    after = dict(job.blobs), job.document
+    job.blobs, job.document = InMemoryStore(before[0]), before[1]
     assert job.batch(2, 13) == (0, 13), "and again when the batch is retried"
-    assert (dict(job.blobs), job.clocks) == after
+    assert (dict(job.blobs), job.document) == after
     assert job.batch(3, 35, 14) == (0, 35)
     assert job.batch(4, 15) == (1, 35), "what is put back once is not put back again"
 
@@ -89,7 +87,7 @@ def test_a_shard_that_was_quiet_makes_all_repairs_that_it_has_missed(monkeypatch
     job = Job(monkeypatch, Repair(2, 50), Repair(5, 10))
     job.batch(0, 999_999)
     assert job.batch(7, 12) == (0, 12)
-    assert json.loads(job.clocks)["repaired"] == 5
+    assert json.loads(job.document)["repaired"] == 5
 
 
 def test_a_repair_is_for_the_first_batch_that_spark_has_not_begun(tmp_path):

@@ -7,8 +7,9 @@ import polars as pl
 import millstream as ms
 from millstream.engine.rows import SIGN, TIME, late_rows
 from millstream.engine.state.blobs import unpacked
+from millstream.physical.operators import spec_of
+from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import physical
-from millstream.physical.specs import InputSpec, spec_of
 from millstream.plan.nodes import Grouping
 from millstream.spark.worker.envelopes import ARROW
 from millstream.spark.worker.output import Output

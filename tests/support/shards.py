@@ -5,18 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from millstream.engine.exchange.scatter import Scatter
-from millstream.engine.grouping.tables import Output
-from millstream.engine.state.shard import Shard, sharded
+from millstream.engine.grouping.operator import sharded
+from millstream.engine.operator import LATE, Outputs
+from millstream.engine.state.in_memory import InMemoryStore
+from millstream.engine.state.shard import Shard
+from millstream.engine.state.store import ShardState
 from millstream.reference.elements import Element, Late
 from millstream.testing.on_columns import ColumnarGroups
 
 SHARDS = 2
-
-
-class DictStore(dict):
-    read = dict.get
-    write = dict.__setitem__
-    remove = dict.__delitem__
 
 
 class ShardGroups(ColumnarGroups):
@@ -29,7 +26,8 @@ class ShardGroups(ColumnarGroups):
         self.sharded = sharded(
             windowing, ["key"], self._aggregated, takes_retractions, self.keeps_late
         )
-        self.stores = [DictStore() for _ in range(SHARDS)]
+        self.stores = [InMemoryStore() for _ in range(SHARDS)]
+        self.documents = [None] * SHARDS
 
     def _step(self, batch, watermark, now):
         scatters = [Scatter(self.sharded, ["key"], SHARDS) for _ in range(2)]
@@ -41,14 +39,15 @@ class ShardGroups(ColumnarGroups):
                         arrivals[shard].append(arrival)
                 for shard, arrival in scatter.rest():
                     arrivals[shard].append(arrival)
-        output, self.output_watermarks = Output(), []
-        for store, mine in zip(self.stores, arrivals, strict=True):
-            one = Shard(self.sharded, store)
-            made = one.step(mine, watermark, now)
-            output.panes += made.panes
-            output.late += made.late
+        outputs, self.output_watermarks = Outputs(list), []
+        for i, mine in enumerate(arrivals):
+            state = ShardState(self.stores[i], self.documents[i])
+            one = Shard(self.sharded, state.of("grouping"))
+            for tag, tables in one.step(mine, watermark, now).items():
+                outputs[tag] += tables
             self.output_watermarks.append(one.clocks.output_watermark)
-        return output
+            self.documents[i] = state.document.to_json()
+        return outputs
 
     def advance_output_watermark(self):
         return min(self.output_watermarks)
@@ -60,9 +59,9 @@ class CombiningGroups(ShardGroups):
     keeps_late = False
 
     def _step(self, batch, watermark, now):
-        output = super()._step(batch, watermark, now)
-        output.late = [_one_for_each(table) for table in output.late]
-        return output
+        outputs = super()._step(batch, watermark, now)
+        outputs[LATE] = [_one_for_each(table) for table in outputs[LATE]]
+        return outputs
 
     def _late(self, row, keyed):
         return Late(None, Element({"value": None}, 0), None, row["late"])

@@ -1,15 +1,15 @@
-"""How far event time has come for a grouping: the least of its inputs, less those that are idle.
+"""How far event time has come for an operator: the least of its inputs, less those that are idle.
 
-Each input is a channel: a split of a source, or a shard of a grouping before this one. Watermarks
-come with the data, and every shard hears of every channel, so all of them agree.
+Each input is a channel: a split of a source, or a shard of an operator before this one. Watermarks
+travel with the data, and every shard gets those of every channel, so all of them agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
@@ -19,36 +19,47 @@ POLL = 1_000_000
 """How often the watermark is moved while it follows the clock, in microseconds."""
 
 
-@dataclass(slots=True)
-class Channel:
-    """What is known of an input: its watermark, and when it was last heard of."""
+class Channel(msgspec.Struct, array_like=True):
+    """What is known of an input: its watermark, and when it last reported one."""
 
     watermark: int
-    heard: int
+    reported: int
 
 
-@dataclass(slots=True)
-class Watermarks:
-    """The channels of a grouping, by origin and split.
+class Channels(msgspec.Struct):
+    """The channels of an operator by origin and split, and the watermark that they add up to.
 
-    ``origins`` says of each what the silence of its channels means. An origin that no channel has
-    been heard of counts as one with all to come.
+    ``began`` is the clock when the shard first ran.
     """
 
-    origins: Mapping[str, Silence]
-    channels: dict[str, dict[str, Channel]] = field(default_factory=dict)
     watermark: int = START_OF_TIME
     began: int | None = None
+    splits: dict[str, dict[str, Channel]] = {}
 
-    def hear(self, origin: str, split: str, watermark: int, now: int) -> None:
-        """A channel tells its watermark."""
-        known = self.channels.setdefault(origin, {}).setdefault(split, Channel(watermark, now))
+
+class Watermarks:
+    """Moves the watermark of an operator by what its channels report.
+
+    ``origins`` says of each what the silence of its channels means. An origin of which no channel
+    has reported counts as one with everything still to come.
+    """
+
+    def __init__(self, origins: Mapping[str, Silence], channels: Channels | None = None) -> None:
+        self.origins = origins
+        self.channels = Channels() if channels is None else channels
+        for origin in self.channels.splits.keys() - origins.keys():
+            del self.channels.splits[origin]
+
+    def report(self, origin: str, split: str, watermark: int, now: int) -> None:
+        """A channel reports its watermark."""
+        splits = self.channels.splits.setdefault(origin, {})
+        known = splits.setdefault(split, Channel(watermark, now))
         known.watermark = max(known.watermark, watermark)
-        known.heard = now
+        known.reported = now
 
     def expect(self, origin: str, splits: Iterable[str], now: int) -> None:
-        """Channels that are there, whether or not they have told anything yet."""
-        known = self.channels.setdefault(origin, {})
+        """Channels that are there, whether or not they have reported anything yet."""
+        known = self.channels.splits.setdefault(origin, {})
         for split in splits:
             known.setdefault(split, Channel(START_OF_TIME, now))
 
@@ -56,80 +67,63 @@ class Watermarks:
         """The watermark, which never goes back.
 
         A channel that was idle, or is new, counts again once it has caught up. One that has ended
-        says nothing about the others. When all others are idle, all that any of them has told
-        counts; and the clock does, at the greatest distance that one of their origins asks for.
+        does not count. When all others are idle, the newest watermark of any of them counts; and
+        the clock does, at the greatest distance that one of their origins asks for.
         """
-        if self.began is None:
-            self.began = now
+        channels = self.channels
+        if channels.began is None:
+            channels.began = now
         everyone = self._everyone()
-        going_on = [(c, origin) for c, origin in everyone if c.watermark < END_OF_TIME]
-        awake = [c.watermark for c, origin in going_on if not _is_idle(c, origin, now)]
+        active = [(c, silence) for c, silence in everyone if c.watermark < END_OF_TIME]
+        awake = [c.watermark for c, silence in active if not _is_idle(c, silence, now)]
         if awake:
-            told = min((w for w in awake if w >= self.watermark), default=self.watermark)
-        elif going_on:
-            told = max(c.watermark for c, _ in going_on)
-            behind = [each.behind for _, each in going_on if each.behind is not None]
-            told = max(told, now - max(behind)) if behind else told
+            ahead = (w for w in awake if w >= channels.watermark)
+            moved = min(ahead, default=channels.watermark)
+        elif active:
+            moved = max(c.watermark for c, _ in active)
+            behind = [silence.behind for _, silence in active if silence.behind is not None]
+            moved = max(moved, now - max(behind)) if behind else moved
         else:
-            told = END_OF_TIME if everyone else START_OF_TIME
-        self.watermark = max(self.watermark, told)
-        return self.watermark
+            moved = END_OF_TIME if everyone else START_OF_TIME
+        channels.watermark = max(channels.watermark, moved)
+        return channels.watermark
 
     def slowest(self, origins: Iterable[str], most: int, now: int) -> list[list[Any]]:
         """The splits that are farthest behind: origin, split, watermark, and whether it is idle."""
         known = [
             [origin, split, channel.watermark, _is_idle(channel, self.origins[origin], now)]
             for origin in origins
-            for split, channel in self.channels.get(origin, {}).items()
+            for split, channel in self.channels.splits.get(origin, {}).items()
         ]
         return sorted(known, key=lambda each: (each[2], each[0], each[1]))[:most]
 
     def put_back(self, limit: int) -> None:
         """Takes back whatever is after ``limit``, but for inputs that have ended."""
-        for splits in self.channels.values():
+        for splits in self.channels.splits.values():
             for channel in splits.values():
                 channel.watermark = limited(channel.watermark, limit)
-        self.watermark = limited(self.watermark, limit)
+        self.channels.watermark = limited(self.channels.watermark, limit)
 
     def next_move(self, now: int) -> int | None:
         """When the watermark may move next by the clock alone, if all stay silent."""
-        going_on = [(c, each) for c, each in self._everyone() if c.watermark < END_OF_TIME]
+        active = [(c, each) for c, each in self._everyone() if c.watermark < END_OF_TIME]
         moments = [
-            c.heard + each.idle
-            for c, each in going_on
+            c.reported + each.idle
+            for c, each in active
             if each.idle is not None and not _is_idle(c, each, now)
         ]
-        all_idle = all(_is_idle(c, each, now) for c, each in going_on)
-        if all_idle and any(each.behind is not None for _, each in going_on):
+        all_idle = all(_is_idle(c, each, now) for c, each in active)
+        if all_idle and any(each.behind is not None for _, each in active):
             return now + POLL
         return min(moments, default=None)
 
     def _everyone(self) -> list[tuple[Channel, Silence]]:
-        unheard = Channel(START_OF_TIME, self.began or 0)
+        unknown = Channel(START_OF_TIME, self.channels.began or 0)
         return [
             (channel, silence)
             for origin, silence in self.origins.items()
-            for channel in self.channels.get(origin, {"": unheard}).values()
+            for channel in self.channels.splits.get(origin, {"": unknown}).values()
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
-        channels = {
-            origin: {split: [c.watermark, c.heard] for split, c in splits.items()}
-            for origin, splits in self.channels.items()
-        }
-        return {"watermark": self.watermark, "began": self.began, "channels": channels}
-
-    @classmethod
-    def from_json(cls, origins: Mapping[str, Silence], told: dict[str, Any]) -> Watermarks:
-        """What ``to_json`` gave."""
-        channels = {
-            origin: {split: Channel(*each) for split, each in splits.items()}
-            for origin, splits in told.get("channels", {}).items()
-            if origin in origins
-        }
-        began = told.get("began")
-        return cls(origins, channels, told.get("watermark", START_OF_TIME), began)
 
 
 def limited(watermark: int, limit: int) -> int:
@@ -138,7 +132,7 @@ def limited(watermark: int, limit: int) -> int:
 
 
 def _is_idle(channel: Channel, silence: Silence, now: int) -> bool:
-    return silence.idle is not None and now - channel.heard >= silence.idle
+    return silence.idle is not None and now - channel.reported >= silence.idle
 
 
 def newest(times: pl.Series, latest: int) -> tuple[int | None, int]:

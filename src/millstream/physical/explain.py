@@ -9,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from millstream.engine.grouping.compiled import Compiled
-from millstream.engine.state.shard import BUCKETS
+from millstream.engine.operator import BUCKETS, BY_WINDOW
+from millstream.physical.operators import spec_of
 from millstream.physical.plan import Instance, Physical
-from millstream.physical.specs import spec_of
 from millstream.plan.explain.details import Line, aligned, details
 from millstream.plan.names import kind_of
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
-    Grouping,
     KafkaSource,
     Node,
     Sink,
     SplitSource,
     Stateful,
-    unknown_kind,
 )
 from millstream.plan.types.schema import quoted
 
@@ -116,7 +113,7 @@ def _does(plan: Physical, instance: Instance) -> str:
             return "keys and inputs"
         case "scatter":
             assert isinstance(node, Stateful)
-            return f"{_before_shuffle(plan, node)} to its shard"
+            return f"{spec_of(plan, node, {}).sends} to its shard"
         case "output":
             assert isinstance(node, Stateful)
             return "panes" if instance.tag == "rows" else f"{instance.tag} rows"
@@ -142,35 +139,20 @@ def _kept(plan: Physical, stage: int) -> Iterator[Row]:
         yield from (("", "", line) for line in more)
 
 
-def _before_shuffle(plan: Physical, operator: Stateful) -> str:
-    match operator:
-        case Grouping():
-            combines = _compiled(plan, operator).combines
-            return "combined by key and window, then" if combines else "each row"
-    raise unknown_kind(operator)
-
-
-def _keeps(plan: Physical, operator: Stateful) -> list[Line]:
-    match operator:
-        case Grouping():
-            return _windows_kept(plan, operator)
-    raise unknown_kind(operator)
-
-
-def _windows_kept(plan: Physical, grouping: Grouping) -> list[Line]:
-    compiled = _compiled(plan, grouping)
-    holds = ["a row for each key and window"]
-    holds += ["their elements"] if compiled.results.keeps_elements else []
-    holds += ["what was emitted"] if grouping.retracts else []
-    buckets = "one for each window" if compiled.by_window else f"{BUCKETS} of the keys"
-    if compiled.appends:
-        batches = "stand beside their bucket until its window ends"
-    else:
-        batches = "read and write the buckets that they touch"
+def _keeps(plan: Physical, node: Stateful) -> list[Line]:
+    spec = spec_of(plan, node, {})
+    operator = spec.operator
+    by_window = operator.bucket == BY_WINDOW
+    waits = operator.deferral is not None
     return [
-        ("holds", ", ".join(holds)),
-        ("buckets", buckets),
-        ("batches", batches),
+        ("holds", spec.holds),
+        ("buckets", "one for each window" if by_window else f"{BUCKETS} of the keys"),
+        (
+            "batches",
+            "wait beside their bucket until its window ends"
+            if waits
+            else "read and write the buckets that they touch",
+        ),
     ]
 
 
@@ -185,10 +167,6 @@ def _mark(instance: Instance) -> str:
     by = source.split if isinstance(source, SplitSource) else None
     split = "" if by is None else f", for each {quoted(by)}"
     return f"{keeper.node.watermark!r} of {source.name!r}{split}"
-
-
-def _compiled(plan: Physical, grouping: Grouping) -> Compiled:
-    return spec_of(plan, grouping, {}).grouping.compiled
 
 
 # Words and lines.

@@ -8,7 +8,9 @@ from typing import Any
 import polars as pl
 
 from millstream.engine.grouping.operator import Grouping
-from millstream.engine.grouping.tables import Aggregated, Output, State
+from millstream.engine.grouping.tables import Aggregated
+from millstream.engine.operator import LATE, ROWS, Outputs
+from millstream.engine.state.in_memory import WholeOperator
 from millstream.model.aggregates import Count
 from millstream.model.errors import RunError
 from millstream.model.windowing import Windowing
@@ -39,8 +41,8 @@ class ColumnarGroups:
             (column, UntypedColumn(f"of{i}"), UntypedColumn(f"by{i}"))
             for i, column in enumerate(columns)
         ]
-        self.grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
-        self._state = State()
+        grouping = Grouping(windowing, ["key"], self._aggregated, takes_retractions)
+        self._operator = WholeOperator(grouping)
         self._keys: dict[Any, int] = {}
         self._originals: list[Any] = []
 
@@ -49,19 +51,18 @@ class ColumnarGroups:
     ) -> list[Emission]:
         """One step, as the reference takes it."""
         keyed = list(elements)
-        output = self._step(self._batch(keyed) if keyed else None, watermark, now)
-        for table in output.late:
+        outputs = self._step(self._batch(keyed) if keyed else None, watermark, now)
+        for table in outputs[LATE]:
             self.late += [self._late(row, keyed) for row in table.iter_rows(named=True)]
-        rows = [row for table in output.panes for row in table.iter_rows(named=True)]
+        rows = [row for table in outputs[ROWS] for row in table.iter_rows(named=True)]
         return [self._emission(row) for row in sorted(rows, key=self._place)]
 
-    def _step(self, batch: pl.DataFrame | None, watermark: int, now: int) -> Output:
-        self._state, output = self.grouping.step(self._state, batch, watermark, now)
-        return output
+    def _step(self, batch: pl.DataFrame | None, watermark: int, now: int) -> Outputs:
+        return self._operator.step({} if batch is None else {ROWS: batch}, watermark, now)
 
     def advance_output_watermark(self) -> int:
         """How far time has come for whoever reads the panes."""
-        return self._state.output_watermark
+        return self._operator.output_watermark
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -14,14 +14,13 @@ import polars as pl
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.engine.exchange.scatter import Scatter
-from millstream.engine.grouping.tables import Output
+from millstream.engine.operator import LATE, ROWS, Outputs
 from millstream.engine.state.blobs import unpacked
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.model.watermarks import Silence
 from millstream.model.windowing import Windowing
-from millstream.physical.specs import GroupingSpec
+from millstream.physical.operators.grouping import GroupingSpec
 from millstream.reference.aggregates import Column
 from millstream.spark.driver.session import is_remote, local_session
 from millstream.spark.worker.envelopes import ENVELOPE, Envelope, batches_of
@@ -47,8 +46,8 @@ class SparkGroups(ColumnarGroups):
                 (f"result{i}", c.aggregate, True, True) for i, c in enumerate(columns)
             ),
             takes_retractions=takes_retractions,
-            keeps_late=True,
-            feeds_groupings=True,
+            tags=frozenset({LATE}),
+            feeds_operators=True,
             origins={"steps": Silence()},
         )
         # In the engine on Spark, columns have names that no user's column can have.
@@ -72,13 +71,13 @@ class SparkGroups(ColumnarGroups):
     def _collect(self, batch: DataFrame, number: int) -> None:
         self._made += batch.collect()
 
-    def _step(self, batch: pl.DataFrame | None, watermark: int, now: int) -> Output:
+    def _step(self, batch: pl.DataFrame | None, watermark: int, now: int) -> Outputs:
         self._made.clear()
         self._put(batch, watermark, now)
         self._query.processAllAvailable()
         told = {row.split: row.value for row in self._made if row.kind == "mark"}
         self._output_watermark = min(told.values())
-        return Output(panes=self._tables("pane"), late=self._tables("late"))
+        return Outputs(list, {ROWS: self._tables("pane"), LATE: self._tables("late")})
 
     def _put(self, batch: pl.DataFrame | None, watermark: int, now: int) -> None:
         """Writes the step's file: for each shard its part of the batch, watermark and clock."""
@@ -87,10 +86,10 @@ class SparkGroups(ColumnarGroups):
             envelopes.append(Envelope(shard, "steps", "mark", split="", value=watermark))
             envelopes.append(Envelope(shard, "steps", "clock", value=now))
         if batch is not None:
-            scatter = Scatter(self._spec.grouping, self._spec.engine_keys, SHARDS)
+            exchange = self._spec.exchange(ROWS, SHARDS)
             given = batch.rename({n: e for n, e in self._names.items() if n in batch.columns})
-            for shard, arrival in [*scatter.take(given), *scatter.rest()]:
-                start, end = arrival.window or (None, None)
+            for shard, arrival in [*exchange.take(given), *exchange.rest()]:
+                start, end = arrival.bucket or (None, None)
                 envelopes.append(Envelope(shard, "grouping", "arrival", start, end, arrival.rows))
                 envelopes[-1].payload = arrival.blob
         (table,) = batches_of(envelopes)

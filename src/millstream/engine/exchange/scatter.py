@@ -9,10 +9,10 @@ import polars as pl
 
 from millstream.engine.exchange.hashing import hashed
 from millstream.engine.grouping.operator import Grouping
-from millstream.engine.grouping.tables import concatenated
+from millstream.engine.operator import BUCKETS
 from millstream.engine.state.arrivals import Arrival, cut, is_large
 from millstream.engine.state.blobs import packed
-from millstream.engine.state.shard import BUCKETS
+from millstream.engine.tables import concatenated
 
 _MOST_ROWS = 500_000
 """How many rows may be held back in order to be combined, or go out in one table."""
@@ -106,10 +106,10 @@ class Scatter:
             )
             window = []
         if window and self._compiled.appends:
-            yield from cut(rows, self._keys, (window[0], window[1]), self._folded)
+            yield from cut(rows, self._keys, tuple(window), self._folded)
         else:
             rows = self._folded(rows)
-            yield Arrival(packed(rows), rows.height, (window[0], window[1]) if window else None)
+            yield Arrival(packed(rows), rows.height, tuple(window) if window else None)
 
     def _folded(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows, combined if they can be and are not yet."""

@@ -1,4 +1,4 @@
-"""Asks triggers, and lets panes out where they fire or their window expires."""
+"""Asks triggers, and emits panes where they fire or their window expires."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
-from millstream.engine.grouping.tables import Output, State, without
+from millstream.engine.grouping.tables import State
+from millstream.engine.operator import ROWS, Outputs
+from millstream.engine.tables import without
 from millstream.model.refinements import Refinement
 
 
@@ -21,7 +23,7 @@ class Firing:
         self,
         state: State,
         who: pl.Expr,
-        output: Output,
+        outputs: Outputs,
         order: int,
         moved_from: int | None = None,
     ) -> State:
@@ -52,7 +54,7 @@ class Firing:
             .with_columns(shown=self._wanted())
             .collect()
         )
-        return self._let_out(replace(state, panes=panes), output, order)
+        return self._emit(replace(state, panes=panes), outputs, order)
 
     def _wanted(self) -> pl.Expr:
         """Whether a window that acts has something to say."""
@@ -64,7 +66,7 @@ class Firing:
             wanted = wanted | pl.col("last")
         return wanted & pl.col("acts")
 
-    def _let_out(self, state: State, output: Output, order: int) -> State:
+    def _emit(self, state: State, outputs: Outputs, order: int) -> State:
         assert state.panes is not None
         grouping = self.grouping
         live = state.panes
@@ -83,7 +85,7 @@ class Firing:
             live = live.drop("shown").join(
                 shown, on=grouping.owner, how="left", nulls_equal=True, maintain_order="left"
             )
-        output.panes.append(panes.with_columns(order=pl.lit(order)))
+        outputs[ROWS].append(panes.with_columns(order=pl.lit(order)))
         return self._spent(replace(state, panes=live))
 
     def _spent(self, state: State) -> State:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
-from millstream.engine.grouping.tables import Output, State, concatenated
+from millstream.engine.grouping.tables import State
 from millstream.engine.grouping.windows import assigned, joins, with_unions
+from millstream.engine.operator import LATE, Outputs
+from millstream.engine.tables import concatenated
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Intake:
 
     grouping: Compiled
 
-    def take(self, state: State, batch: pl.DataFrame, output: Output) -> State:
+    def take(self, state: State, batch: pl.DataFrame, outputs: Outputs) -> State:
         """The state with the batch's elements in it; late ones go to the output."""
         kind = self.grouping.windowing.where
         windows = batch if "start" in batch.columns else assigned(kind, batch)
@@ -29,7 +31,7 @@ class Intake:
         late = windows.select(self._reason(state, windows, closed)).to_series()
         accepted = windows
         if late.null_count() < late.len():
-            output.late.append(windows.with_columns(late=late).filter(late.is_not_null()))
+            outputs[LATE].append(windows.with_columns(late=late).filter(late.is_not_null()))
             accepted = windows.filter(late.is_null())
         if not accepted.height:
             return state

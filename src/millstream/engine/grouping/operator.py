@@ -2,21 +2,36 @@
 
 A step has the meaning of ``reference/grouping.py``: a bundle merges windows, adds all its elements
 and asks each touched window's trigger once; then the watermark and the clock ask each window whose
-timer is due once. It is a pure function of its inputs: no clock, no I/O, and the order of the
-batch's rows changes no result.
+timer is due once. The order of the batch's rows changes no result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
+from millstream.engine.grouping.deferral import WindowDeferral
 from millstream.engine.grouping.firing import Firing
 from millstream.engine.grouping.intake import Intake
-from millstream.engine.grouping.tables import Aggregated, Output, State, concatenated, without
+from millstream.engine.grouping.tables import Aggregated, State
+from millstream.engine.operator import (
+    BY_KEY,
+    BY_WINDOW,
+    ROWS,
+    Advance,
+    BucketName,
+    Facts,
+    Outputs,
+    Stepped,
+    Tables,
+    facts_of,
+    least,
+)
+from millstream.engine.tables import without
 from millstream.model.instants import END_OF_TIME
 from millstream.model.windowing import Windowing
 
@@ -25,9 +40,12 @@ class Grouping:
     """One grouping of a program.
 
     A batch has the key columns, ``time`` (microseconds), ``sign`` (1, or -1 for a retraction) and
-    the aggregates' input columns; what else it has goes through to the late output. It may also
-    have been prepared by a ``Scatter``.
+    the aggregates' input columns; other columns are passed on to the late output. It may also have
+    been prepared by a ``Scatter``. All of its state is one bucket, unless ``bucket`` names columns.
     """
+
+    order = ("order", "end")
+    """Panes of the batch, of the watermark, of the clock; each by the ends of their windows."""
 
     def __init__(
         self,
@@ -36,54 +54,38 @@ class Grouping:
         aggregates: Sequence[Aggregated],
         takes_retractions: bool = False,
         keeps_late: bool = True,
+        bucket: tuple[str, ...] = (),
     ) -> None:
         self.compiled = Compiled(windowing, keys, aggregates, takes_retractions, keeps_late)
+        self.bucket = bucket
+        self.deferral = WindowDeferral(self.compiled) if self.compiled.appends and bucket else None
         self._intake = Intake(self.compiled)
         self._firing = Firing(self.compiled)
 
     def step(
-        self, state: State, batch: pl.DataFrame | None, watermark: int, now: int
-    ) -> tuple[State, Output]:
-        """What a batch, a watermark and a clock make of the state, and what they let out."""
-        output = Output()
-        clock, state = state.now, replace(state, now=max(state.now, now))
+        self, tables: Tables, batches: Mapping[str, pl.DataFrame], advance: Advance
+    ) -> Stepped:
+        """What a batch, a watermark and a clock make of the state, and what is emitted."""
+        outputs: Outputs = defaultdict(list)
+        state = State.of(tables, advance.watermark_before, advance.now)
+        batch = batches.get(ROWS)
         if batch is not None and batch.height:
-            state = self._intake.take(state, batch, output)
-            state = self._firing.ask(state, pl.col("joined") > 0, output, order=0)
-        if watermark > state.watermark:
-            state = self._advance_watermark(state, watermark, output)
-        if state.now > clock:
-            due = self.compiled.trigger.due(self.compiled.env, clock, state.now)
-            state = self._firing.ask(state, due, output, order=2)
-        return replace(state, output_watermark=self._output_watermark(state)), output
+            state = self._intake.take(state, batch, outputs)
+            state = self._firing.ask(state, pl.col("joined") > 0, outputs, order=0)
+        if advance.watermark > state.watermark:
+            state = self._advance_watermark(state, advance.watermark, outputs)
+        if advance.now > advance.now_before:
+            due = self.compiled.trigger.due(self.compiled.env, advance.now_before, advance.now)
+            state = self._firing.ask(state, due, outputs, order=2)
+        return Stepped(state.tables, outputs, self._facts(state))
 
-    def final_panes(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """The one pane of each key and window that fires at its end and expires with that.
-
-        The tables are prepared batches, all that came for these windows; nothing of them is kept.
-        """
-        compiled = self.compiled
-        folded = [table for table in tables if "new" in table.columns]
-        rest = concatenated(*(table for table in tables if "new" not in table.columns))
-        if rest is not None:
-            folded.append(compiled.folded(rest))
-        panes = compiled.combined(pl.concat(folded, how="diagonal_relaxed"))
-        told = panes.with_columns(
-            index=pl.lit(0, pl.Int64),
-            timing=pl.lit("ON_TIME"),
-            first=pl.lit(True),
-            last=pl.lit(True),
-            timestamp=pl.col("end") - 1,
-        )
-        return compiled.results.of(told, None).with_columns(order=pl.lit(1))
-
-    def _advance_watermark(self, state: State, watermark: int, output: Output) -> State:
+    def _advance_watermark(self, state: State, watermark: int, outputs: Outputs) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
         if state.panes is None or (state.panes["end"] > watermark).all():
             return state  # no window ends, and none expires before it has ended
         expired = self.compiled.expired(state)
         passing = (pl.col("end") > before) & (pl.col("end") <= watermark)
-        state = self._firing.ask(state, passing | expired, output, order=1, moved_from=before)
+        state = self._firing.ask(state, passing | expired, outputs, order=1, moved_from=before)
         if state.panes is None:
             return state
         gone = state.panes.filter(expired)
@@ -94,35 +96,52 @@ class Grouping:
             emitted=without(state.emitted, gone, self.compiled.owner),
         )
 
-    def _output_watermark(self, state: State) -> int:
-        """As far as the input has come, held back by what is still to be emitted behind it."""
-        holds = [state.watermark]
-        if state.panes is not None:
-            holds += state.panes.select(self.holds().min()).to_series().to_list()
-        if state.emitted is not None:
-            owed = state.emitted.filter(self.owed())
-            holds += owed.select(pl.col("timestamp").min()).to_series().to_list()
-        return max(state.output_watermark, min(hold for hold in holds if hold is not None))
+    def _facts(self, state: State) -> dict[BucketName, Facts]:
+        facts = facts_of(
+            state.panes,
+            self.bucket,
+            wakes=self._wakes(state).min(),
+            due=self._due(state),
+            holds=self._holds().min(),
+        )
+        # Emitted panes of merged sessions that are still to be taken back hold the watermark, too.
+        owed = (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
+        back = None if state.emitted is None else state.emitted.filter(owed)
+        for name, more in facts_of(back, self.bucket, holds=pl.col("timestamp").min()).items():
+            known = facts.get(name, Facts())
+            facts[name] = known._replace(holds=least(known.holds, more.holds))
+        return facts
 
-    def holds(self) -> pl.Expr:
+    def _holds(self) -> pl.Expr:
         """The timestamps of panes that are still to come on time."""
         waiting = (pl.col("new") > 0) & (pl.col("arrived") < pl.col("end"))
         return self.compiled.timestamp().filter(waiting)
 
-    def owed(self) -> pl.Expr:
-        """Which emitted panes of merged sessions are still to be taken back."""
-        return (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
-
-    def wakes(self, state: State) -> pl.Expr:
+    def _wakes(self, state: State) -> pl.Expr:
         """The watermark at which something happens in a window: its end, then its expiry."""
         lateness, end = self.compiled.windowing.allowed_lateness, pl.col("end")
         expiry = end.clip(upper_bound=END_OF_TIME - lateness) + lateness
         return pl.when(end > state.watermark).then(end).otherwise(expiry)
 
-    def due(self, state: State) -> pl.Expr:
+    def _due(self, state: State) -> pl.Expr | None:
         """The least deadline among windows that the clock has not passed."""
         columns = [c.name for c in self.compiled.trigger_columns if c.name.endswith(".until")]
         if not columns:
-            return pl.lit(None, pl.Int64)
+            return None
         ahead = [pl.col(name).filter(pl.col(name) >= state.now).min() for name in columns]
         return pl.min_horizontal(ahead)
+
+
+def sharded(
+    windowing: Windowing,
+    keys: Sequence[str],
+    aggregates: Sequence[Aggregated],
+    takes_retractions: bool = False,
+    keeps_late: bool = True,
+) -> Grouping:
+    """A grouping whose state a shard can keep, in buckets."""
+    options = takes_retractions, keeps_late
+    grouping = Grouping(windowing, keys, aggregates, *options, bucket=BY_WINDOW)
+    if grouping.compiled.by_window:
+        return grouping
+    return Grouping(windowing, [*BY_KEY, *keys], aggregates, *options, bucket=BY_KEY)

@@ -16,7 +16,8 @@ from millstream.engine.grouping.elements import (
     standing,
     with_accumulators,
 )
-from millstream.engine.grouping.tables import Aggregated, concatenated
+from millstream.engine.grouping.tables import Aggregated
+from millstream.engine.tables import concatenated
 from millstream.model.aggregates import Combine
 from millstream.reference.aggregates import beyond
 

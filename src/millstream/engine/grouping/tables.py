@@ -1,11 +1,12 @@
-"""The tables that a grouping keeps from batch to batch, and those that it puts out."""
+"""The tables that a grouping keeps from batch to batch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import polars as pl
 
+from millstream.engine.operator import Tables
 from millstream.model.aggregates import Aggregate
 from millstream.model.instants import START_OF_TIME
 
@@ -22,43 +23,28 @@ class Aggregated:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a grouping remembers. Tables are None until something is in them.
+    """All that a grouping remembers, and where time is. Tables are None until they have rows.
 
     ``panes`` has a row for each key and live window; ``elements`` what results are computed from
-    where accumulators do not do; ``emitted`` the panes that a retracting grouping stands by, each
-    with the window it is ``of`` and the live window (``start``, ``end``) that owns it now.
+    where accumulators do not do; ``emitted`` the panes that a retracting grouping may take back,
+    each with the window it is ``of`` and the live window (``start``, ``end``) that owns it now.
     """
 
     panes: pl.DataFrame | None = None
     elements: pl.DataFrame | None = None
     emitted: pl.DataFrame | None = None
     watermark: int = START_OF_TIME
-    output_watermark: int = START_OF_TIME
     now: int = 0
 
+    @classmethod
+    def of(cls, tables: Tables, watermark: int, now: int) -> State:
+        """The state that these tables are."""
+        return cls(
+            tables.get("panes"), tables.get("elements"), tables.get("emitted"), watermark, now
+        )
 
-@dataclass(slots=True)
-class Output:
-    """What a step lets out: panes and late rows.
-
-    ``order`` tells the panes of a batch (0), of the watermark (1) and of the clock (2) apart; among
-    those of one order, windows come by end and start, and then by key.
-    """
-
-    panes: list[pl.DataFrame] = field(default_factory=list)
-    late: list[pl.DataFrame] = field(default_factory=list)
-
-
-def concatenated(*tables: pl.DataFrame | None) -> pl.DataFrame | None:
-    """The rows of all tables that there are; columns that one lacks are null."""
-    there = [table for table in tables if table is not None]
-    if len(there) < 2:
-        return there[0] if there else None
-    return pl.concat(there, how="diagonal_relaxed")
-
-
-def without(table: pl.DataFrame | None, others: pl.DataFrame, on: list[str]) -> pl.DataFrame | None:
-    """The rows of a table that no row of ``others`` names."""
-    if table is None or not others.height:
-        return table
-    return table.join(others, on=on, how="anti", nulls_equal=True, maintain_order="left")
+    @property
+    def tables(self) -> Tables:
+        """The tables that there are; one without rows still says its types."""
+        named = {"panes": self.panes, "elements": self.elements, "emitted": self.emitted}
+        return {name: table for name, table in named.items() if table is not None}

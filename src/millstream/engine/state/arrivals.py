@@ -1,7 +1,7 @@
-"""What comes to a shard, and what it reads of its state: tables of rows, in several shapes.
+"""What arrives at a shard: packed tables, each for one bucket or for many.
 
-Before the shuffle a batch is cut into arrivals, which are bytes. In a shard, what arrives and what
-has waited are pieces, whose rows are there.
+Before the shuffle a batch is cut into arrivals, which are bytes. In a shard, arrivals and parts of
+buckets become tables again, with what is known of them as columns.
 """
 
 from __future__ import annotations
@@ -12,40 +12,47 @@ from dataclasses import dataclass
 import polars as pl
 
 from millstream.engine.exchange.hashing import hashed
-from millstream.engine.grouping.tables import Output, concatenated
+from millstream.engine.operator import ROWS, BucketName
 from millstream.engine.state.blobs import packed, unpacked
+from millstream.engine.tables import rows_of
 
 LANES = 16
 MANY_ROWS = 100_000
-"""A part with as many rows is cut into lanes, each with some of the keys. So what is merged or let
-out at a time stays small, and so do the blobs, however many keys are live."""
-_FEW_PIECES = 8
+"""A part with as many rows is cut into lanes, each with some of the keys. So what is merged or
+emitted at a time stays small, and so do the blobs, however many keys are live."""
+_FEW_ARRIVALS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A packed table of a prepared batch; of one window, if ``window`` says of which.
+    """A packed table for a port of an operator; of one ``bucket``, if it is known.
 
-    If it is one of many, it has the keys of one ``lane`` only. Where windows are the same for all
-    keys, a table of many of them says of each row in which it is, if it is in any.
+    Then its rows do not name the bucket; otherwise each does. If it is one of many, it has the keys
+    of one ``lane`` only.
     """
 
     blob: bytes
     rows: int
-    window: tuple[int, int] | None = None
+    bucket: BucketName | None = None
     lane: int | None = None
+    port: str = ROWS
 
 
 @dataclass(slots=True)
-class Piece:
-    """Rows of a bucket; if they are all of one ``window``, they do not say so themselves.
+class Opened:
+    """The rows of an arrival or a part, all of one bucket; they name it, unless ``bucket`` does.
 
     ``arrived`` is the watermark at which they came, if they have waited since.
     """
 
     rows: pl.DataFrame
-    window: tuple[int, int] | None = None
+    bucket: BucketName | None = None
     arrived: int | None = None
+    port: str = ROWS
+
+    @property
+    def height(self) -> int:
+        return self.rows.height
 
 
 def is_large(rows: int) -> bool:
@@ -56,23 +63,24 @@ def is_large(rows: int) -> bool:
 def cut(
     table: pl.DataFrame,
     keys: Sequence[str],
-    window: tuple[int, int] | None = None,
+    bucket: BucketName | None = None,
     made: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows,
+    port: str = ROWS,
 ) -> Iterator[Arrival]:
-    """A table on its way to a shard that will let it wait: in lanes, if it is a large one.
+    """A table for a shard that will let it wait: in lanes, if it is a large one.
 
-    What is ``made`` of all rows of a key, is made lane by lane, which takes less room.
+    What is ``made`` of all rows of a key, is made lane by lane, which takes less memory.
     """
     if not is_large(table.height):
         table = made(table)
-        yield Arrival(packed(table), table.height, window)
+        yield Arrival(packed(table), table.height, bucket, port=port)
         return
     parts = table.with_columns(lane=lanes(table, keys)).partition_by(
         "lane", include_key=False, as_dict=True, maintain_order=True
     )
     for (lane,), part in parts.items():
         rows = made(part)
-        yield Arrival(packed(rows), rows.height, window, lane)
+        yield Arrival(packed(rows), rows.height, bucket, lane, port)
 
 
 def lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
@@ -80,63 +88,45 @@ def lanes(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
     return hashed(table, keys) // 2**32 % LANES
 
 
-def opened(arrival: Arrival | Piece) -> Piece:
-    """What arrived, with its rows."""
-    if isinstance(arrival, Piece):
+def opened(arrival: Arrival | Opened) -> Opened:
+    """An arrival with its rows."""
+    if isinstance(arrival, Opened):
         return arrival
-    return Piece(unpacked(arrival.blob), arrival.window)
+    return Opened(unpacked(arrival.blob), arrival.bucket, port=arrival.port)
 
 
-def joined(pieces: list[Piece]) -> list[pl.DataFrame]:
-    """The rows of all pieces, with their windows: in one table, or those that are combined apart.
+def joined(arrivals: Iterable[Opened], bucket: Sequence[str]) -> list[pl.DataFrame]:
+    """The rows of all arrivals, each with its bucket: in one table for each set of columns.
 
-    A program may have been changed to combine or not, while batches of both kinds wait.
+    A program may have been changed to combine rows or not, while batches of both kinds wait.
     """
-    combined = [piece for piece in pieces if "new" in piece.rows.columns]
-    rest = [piece for piece in pieces if "new" not in piece.rows.columns]
-    return [_told(alike) for alike in (combined, rest) if alike]
+    alike: dict[frozenset[str], list[Opened]] = {}
+    for each in arrivals:
+        alike.setdefault(frozenset(each.rows.columns) - {"arrived"}, []).append(each)
+    return [_joined(some, bucket) for some in alike.values()]
 
 
-def _told(pieces: list[Piece]) -> pl.DataFrame:
-    """The rows of pieces, with what is known of each piece as columns."""
-    if len(pieces) <= _FEW_PIECES:  # they may be large, and one value takes no room
-        return rows_of(map(_alone, pieces))
-    rows = pl.concat([piece.rows for piece in pieces], how="diagonal_relaxed")
-    if all(piece.window is None for piece in pieces):
+def _joined(arrivals: list[Opened], bucket: Sequence[str]) -> pl.DataFrame:
+    if len(arrivals) <= _FEW_ARRIVALS:  # they may be large, and one value takes no memory
+        return rows_of(_named(each, bucket) for each in arrivals)
+    rows = pl.concat([each.rows for each in arrivals], how="diagonal_relaxed")
+    if arrivals[0].bucket is None:  # and so are all others, since their columns are the same
         return rows
     known = pl.DataFrame(
-        [(*(p.window or (None, None)), p.arrived, p.rows.height) for p in pieces],
-        schema=dict.fromkeys(["start", "end", "arrived", "height"], pl.Int64),
+        [(*(each.bucket or ()), each.arrived, each.height) for each in arrivals],
+        schema=dict.fromkeys([*bucket, "arrived", "height"], pl.Int64),
         orient="row",
     )
     known = known.select(pl.exclude("height").repeat_by("height").explode())
-    if "arrived" in rows.columns:  # a part that was made of several tells it of each row
+    if "arrived" in rows.columns:  # a part that was made of several says it of each row
         known = known.with_columns(pl.coalesce(rows["arrived"], "arrived"))
     return rows.with_columns(known.get_columns())
 
 
-def rows_of(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of some tables; there is at least one."""
-    rows = concatenated(*tables)
-    assert rows is not None
-    return rows
-
-
-def _alone(piece: Piece) -> pl.DataFrame:
-    if piece.window is None:
-        return piece.rows
-    told = dict(zip(("start", "end"), piece.window, strict=True))
-    if piece.arrived is not None and "arrived" not in piece.rows.columns:
-        told["arrived"] = piece.arrived
-    return piece.rows.with_columns(pl.lit(v, pl.Int64).alias(name) for name, v in told.items())
-
-
-def let_out_late(rows: pl.DataFrame, expired: int, output: Output) -> pl.DataFrame:
-    """Rows of many windows, without those for which there is none any more."""
-    start, end = pl.col("start"), pl.col("end")
-    reason = pl.when(start.is_null()).then(pl.lit("no window"))
-    rows = rows.with_columns(late=reason.when(end <= expired).then(pl.lit("expired")))
-    if rows["late"].null_count() < rows.height:
-        output.late.append(rows.filter(pl.col("late").is_not_null()))
-        rows = rows.filter(pl.col("late").is_null())
-    return rows.drop("late")
+def _named(arrival: Opened, bucket: Sequence[str]) -> pl.DataFrame:
+    if arrival.bucket is None:
+        return arrival.rows
+    known: dict[str, int | None] = dict(zip(bucket, arrival.bucket, strict=True))
+    if arrival.arrived is not None and "arrived" not in arrival.rows.columns:
+        known["arrived"] = arrival.arrived
+    return arrival.rows.with_columns(pl.lit(v, pl.Int64).alias(name) for name, v in known.items())

@@ -9,7 +9,7 @@ import io
 
 import polars as pl
 
-VERSION = 3
+VERSION = 4
 
 
 def packed(table: pl.DataFrame) -> bytes:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from millstream.physical.operators import spec_of
+from millstream.physical.operators.grouping import has_input
+from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import Instance, column_of
-from millstream.physical.specs import InputSpec, has_input, spec_of
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Grouping, KeyFunction
 from millstream.plan.sql.expressions import Expression

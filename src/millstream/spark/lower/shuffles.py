@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from millstream.engine.state.in_memory import InMemoryStore
+from millstream.engine.state.store import ShardState
 from millstream.spark.driver.repairs import Repair
 from millstream.spark.lower.pickling import pickled
 from millstream.spark.worker.envelopes import ENVELOPE, batches_of, envelopes_in
 from millstream.spark.worker.processor import Step, unpacked
-from millstream.spark.worker.stateful_stage import Shelf, Stage
+from millstream.spark.worker.stateful_stage import Stage
 
 Shuffle = Callable[[DataFrame, Stage], DataFrame]
 """Brings the envelopes of each shard together and runs a stateful stage over them."""
@@ -25,8 +27,8 @@ def in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
 
     def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
         given = [e for batch in table.to_batches() for e in envelopes_in(batch)]
-        shelf = Shelf(_InMemory(), None)
-        made = unpacked(packed).run(key[0].as_py(), given, shelf, 0, ends=True)
+        state = ShardState(InMemoryStore())
+        made = unpacked(packed).run(key[0].as_py(), given, state, 0, ends=True)
         return pa.Table.from_batches(list(batches_of(made)))
 
     return frame.groupBy("shard").applyInArrow(run, ENVELOPE)
@@ -44,11 +46,3 @@ def with_state(clock: bool, run: str, repairs: tuple[Repair, ...]) -> Shuffle:
         return frame.groupBy("shard").transformWithState(step, ENVELOPE, "append", mode)
 
     return shuffle
-
-
-class _InMemory(dict[str, bytes]):
-    """A store for as long as a batch takes."""
-
-    read = dict.get
-    write = dict.__setitem__
-    remove = dict.__delitem__

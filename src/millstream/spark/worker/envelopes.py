@@ -12,7 +12,7 @@ from millstream.engine.state.blobs import packed
 
 ENVELOPE = (
     "shard int, node string, kind string, start bigint, end bigint, elements bigint, "
-    "split string, value bigint, payload binary"
+    "split string, value bigint, payload binary, port string"
 )
 """The columns of an envelope, as Spark is told them."""
 
@@ -27,6 +27,7 @@ ARROW = pa.schema(
         ("split", pa.string()),
         ("value", pa.int64()),
         ("payload", pa.binary()),
+        ("port", pa.string()),
     ]
 )
 """The same for Arrow."""
@@ -40,12 +41,13 @@ _MOST_ENVELOPES = 1000
 class Envelope:
     """Something for ``node``, of one of these kinds.
 
-    ``arrival``: rows for a grouping, of the window ``start`` to ``end`` if it says one.
+    ``arrival``: rows for a ``port`` of an operator, of the bucket ``start``, ``end`` if that is
+    known, and of the lane ``value``.
     ``mark``: the watermark ``value`` of the channel ``split`` of the origin ``node``.
-    ``clock``: the time, for tests that tell it.
-    ``pane``, ``late``: what a grouping put out.
-    ``sink``: rows for a sink. ``receipt``: what a sink's writer tells the driver.
-    ``splits``: how far the slowest splits are that a grouping's watermark is made of, as JSON.
+    ``clock``: the time, for tests that set it.
+    ``pane``, ``late``: rows that an operator emitted.
+    ``sink``: rows for a sink. ``receipt``: what a sink's writer reports to the driver.
+    ``splits``: how far the slowest splits are that an operator's watermark is made of, as JSON.
     ``count``: ``value`` more of what ``split`` names, for the job's progress.
     """
 
@@ -58,6 +60,7 @@ class Envelope:
     split: str | None = None
     value: int | None = None
     payload: bytes | None = None
+    port: str | None = None
     rows: pl.DataFrame | None = None
     """The payload as it is, for as long as the envelope does not travel."""
 

@@ -1,4 +1,4 @@
-"""The groupings of a stage as a stateful operator of Spark: one call for each shard and batch.
+"""The operators of a stage as a stateful operator of Spark: one call for each shard and batch.
 
 Before the first batch Spark makes this operator in a process of its own, only to learn of its
 state. So that this takes no longer than it must, the stage travels as bytes, and nothing is
@@ -19,11 +19,12 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 if TYPE_CHECKING:
+    from millstream.engine.state.store import ShardState
     from millstream.spark.worker.envelopes import Envelope
     from millstream.spark.worker.stateful_stage import Stage
 
 
-_CLOCKS = "clocks"  # the names of tables have a grouping before them
+_DOCUMENT = "document"  # the names of tables have an operator's name and a slash before them
 
 # Not as text, which every task would ask the JVM to parse, four times.
 _NAME = StructType([StructField("name", StringType())])
@@ -77,29 +78,29 @@ class Step(StatefulProcessor):
     def _run(
         self, label: int, envelopes: Iterable[Envelope], timer: Any, woken: bool
     ) -> Iterator[Row]:
+        from millstream.engine.state.store import ShardState
         from millstream.spark.worker.envelopes import NAMES
-        from millstream.spark.worker.stateful_stage import Shelf
 
-        shelf = Shelf(self._tables, self._tables.read(_CLOCKS))
+        state = ShardState(self._tables, self._tables.read(_DOCUMENT))
         if woken:
-            shelf.clocks.pop("timer", None)  # Spark forgets a timer that has rung
+            state.document.timer = None  # Spark forgets a timer that has expired
         now = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else 0
-        for made in self.stage.run(label, envelopes, shelf, now):
+        for made in self.stage.run(label, envelopes, state, now):
             yield Row(**{name: getattr(made, name) for name in NAMES})
         if self.clock:
-            self._set_timer(shelf, now)
-        self._tables.write(_CLOCKS, shelf.to_json())
+            self._set_timer(state, now)
+        self._tables.write(_DOCUMENT, state.document.to_json())
 
-    def _set_timer(self, shelf: Any, now: int) -> None:
-        wakes = self.stage.wakes(shelf, now)
+    def _set_timer(self, state: ShardState, now: int) -> None:
+        wakes = self.stage.wakes(state, now)
         # Spark's clock has milliseconds: the next one is late enough.
-        wanted = None if wakes is None else max(wakes, now + 1) // 1000 + 1
-        known = shelf.clocks.get("timer")
-        if known is not None and known != wanted:
+        timer = None if wakes is None else max(wakes, now + 1) // 1000 + 1
+        known = state.document.timer
+        if known is not None and known != timer:
             self._handle.deleteTimer(known)
-        if wanted is not None and known != wanted:
-            self._handle.registerTimer(wanted)
-        shelf.clocks["timer"] = wanted
+        if timer is not None and known != timer:
+            self._handle.registerTimer(timer)
+        state.document.timer = timer
 
 
 # More than tasks that may end at a time: a worker is free for the next one a little before that.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.exchange.scatter import Scatter
 from millstream.engine.rows import SIGN, TIME, from_arrow, to_python
+from millstream.engine.state.arrivals import Arrival
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
-from millstream.physical.specs import GroupingSpec, InputSpec
+from millstream.physical.operators.spec import InputSpec, OperatorSpec
 from millstream.plan.build.functions import function_name
 from millstream.plan.nodes import KeyFunction
 from millstream.reference.functions import key_of
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class ToShards(Task):
-    """Cuts the rows into what each shard of a grouping gets."""
+    """Cuts the rows into what each shard of an operator gets."""
 
-    spec: GroupingSpec
+    spec: OperatorSpec[Any]
     input: InputSpec
     labels: list[int]
 
     def begin(self, run: StageRun) -> None:
-        self._scatter = Scatter(self.spec.grouping, self.spec.engine_keys, len(self.labels))
+        self._exchange = self.spec.exchange(self.input.port, len(self.labels))
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         input = self.input
@@ -54,7 +54,7 @@ class ToShards(Task):
             table = table.with_columns(**keys)
         if "row" in input.whole:
             table = table.hstack(given.select(row=pl.struct(input.row)))
-        self._send(self._scatter.take(table), run)
+        self._send(self._exchange.take(table), run)
 
     def _keys(self, key: KeyFunction, kind: pa.DataType, rows: list[Any]) -> pl.Series:
         keys = [key_of(self.step, key, row) for row in rows]
@@ -70,11 +70,11 @@ class ToShards(Task):
             ) from error
 
     def end(self, run: StageRun) -> None:
-        self._send(self._scatter.rest(), run)
+        self._send(self._exchange.rest(), run)
 
-    def _send(self, arrivals: Iterator[Any], run: StageRun) -> None:
+    def _send(self, arrivals: Iterator[tuple[int, Arrival]], run: StageRun) -> None:
         for shard, arrival in arrivals:
-            start, end = arrival.window or (None, None)
+            start, end = arrival.bucket or (None, None)
             run.output.send(
                 Envelope(
                     self.labels[shard],
@@ -86,5 +86,6 @@ class ToShards(Task):
                     run.next_origin(),
                     arrival.lane,
                     arrival.blob,
+                    arrival.port,
                 )
             )

@@ -1,0 +1,164 @@
+"""What an operator in columns is: a pure step over typed tables, and the facts that wake it.
+
+The shard runtime (``state/``) knows operators by this protocol alone, and never by their kind.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import polars as pl
+
+from millstream.engine.tables import concatenated
+from millstream.model.instants import END_OF_TIME
+
+ROWS = "rows"
+"""The port of an operator that has only one, and the tag of its main output."""
+LATE = "late"
+"""The tag of rows that came too late."""
+NEW = "new"
+"""A column of rows that were combined before the shuffle: how many rows each was made of."""
+
+Tables = dict[str, pl.DataFrame]
+"""The state of an operator: its tables by name. A shard keeps only tables that have rows."""
+Outputs = defaultdict[str, list[pl.DataFrame]]
+"""What a step emits, by tag."""
+BucketName = tuple[int | None, ...]
+"""The values that name a bucket: the bounds of a window, or the number of a part of the keys."""
+
+BUCKETS = 16
+"""How many parts the keys of a shard are in, where buckets are parts of the keys."""
+BY_KEY = ("bucket",)
+"""The column that names the bucket of a row, where buckets are parts of the keys."""
+BY_WINDOW = ("start", "end")
+"""The columns that do, where a bucket is a window."""
+
+
+class Facts(NamedTuple):
+    """What a shard knows of a bucket without reading it.
+
+    ``wakes`` is the watermark at which something happens in it, ``due`` the clock time at which
+    something may; ``holds`` is the event time that the output watermark may not pass.
+    """
+
+    wakes: int = END_OF_TIME
+    due: int | None = None
+    holds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far time moves in a step: the watermark and the clock, before and after it."""
+
+    watermark_before: int
+    watermark: int
+    now_before: int
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a step gives: the new state, rows by tag, and facts by bucket."""
+
+    tables: Tables
+    outputs: Outputs
+    facts: dict[BucketName, Facts]
+
+
+class Deferral(Protocol):
+    """Lets rows wait beside their bucket, unread, where they change nothing before its window ends.
+
+    Rows that wait are **parts**. They are merged now and then, and read when the window ends.
+    """
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The columns by which many rows are cut into lanes."""
+
+    def until(self, bucket: BucketName) -> int:
+        """The watermark up to which rows for the bucket may wait."""
+
+    def trimmed(self, blob: bytes) -> bytes:
+        """The rows of a blob, without columns that nothing will read."""
+
+    def holds(self, bucket: BucketName, blob: bytes, watermark: int) -> int | None:
+        """The event time that waiting rows hold the output watermark at."""
+
+    def combined(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+        """Parts of one bucket made one with fewer rows, if these parts can be."""
+
+    def is_final(self, bucket: BucketName, advance: Advance) -> bool:
+        """Whether all that a bucket of parts has left to do is to emit its rows, now."""
+
+    def final(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """The rows that such buckets emit; nothing of them is kept."""
+
+
+class Operator(Protocol):
+    """A pure function of its arguments: no I/O, no clock, and the same bytes when it is repeated.
+
+    ``bucket`` are the columns of all its tables and batches that say in which bucket a row is. An
+    operator may be given the rows of several buckets at once, and must keep them apart.
+    """
+
+    @property
+    def bucket(self) -> tuple[str, ...]: ...
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which the rows that a step emits are sorted, over all buckets."""
+
+    @property
+    def deferral(self) -> Deferral | None:
+        """How rows may wait, if they may."""
+
+    def step(
+        self, tables: Tables, batches: Mapping[str, pl.DataFrame], advance: Advance
+    ) -> Stepped:
+        """One step over some buckets: what has arrived at each port, then the watermark and clock.
+
+        The tables and batches hold all rows of these buckets, and of no other.
+        """
+
+
+def facts_of(
+    table: pl.DataFrame | None,
+    bucket: Sequence[str],
+    wakes: pl.Expr | None = None,
+    due: pl.Expr | None = None,
+    holds: pl.Expr | None = None,
+) -> dict[BucketName, Facts]:
+    """The facts of each bucket that a table has rows of, by aggregates over these rows."""
+    if table is None or not table.height:
+        return {}
+    none = pl.lit(None, pl.Int64)
+    made = [
+        (pl.lit(END_OF_TIME) if wakes is None else wakes).alias("wakes"),
+        (none if due is None else due).alias("due"),
+        (none if holds is None else holds).alias("holds"),
+    ]
+    rows = table.group_by(bucket).agg(made) if bucket else table.select(made)
+    return {tuple(row[:-3]): Facts(*row[-3:]) for row in rows.iter_rows()}
+
+
+def in_order(tables: list[pl.DataFrame], columns: Sequence[str]) -> pl.DataFrame | None:
+    """All rows that a step emits, sorted; rows that are equal in these columns stay as they are."""
+    first, *rest = columns
+    # Tables as a rule come sorted already, each with one value of the first column.
+    rows = concatenated(*sorted(tables, key=lambda table: table[first].max() or 0))
+    if rows is None or (rows[first].is_sorted() and all(rows[name].is_sorted() for name in rest)):
+        return rows
+    return rows.sort(columns, maintain_order=True)
+
+
+def row_count(table: pl.DataFrame) -> int:
+    """How many rows a table is made of, of which some may have been combined."""
+    return int(table[NEW].fill_null(1).sum()) if NEW in table.columns else table.height
+
+
+def least(*moments: int | None) -> int | None:
+    """The least of those that are known."""
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -1,0 +1,35 @@
+"""What workers need to know of operators: one file for each kind, and the table of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from millstream.physical.operators.grouping import GroupingSpec
+from millstream.physical.operators.spec import OperatorSpec
+from millstream.physical.plan import Physical
+from millstream.plan.nodes import Grouping, Stateful, unknown_kind
+
+SPECS: dict[type[Stateful], type[OperatorSpec[Any]]] = {Grouping: GroupingSpec}
+
+
+def spec_of(plan: Physical, node: Stateful, splits: Mapping[str, list[str]]) -> OperatorSpec[Any]:
+    """What workers need to know of an operator of a plan; sources may have known ``splits``."""
+    kind = SPECS.get(type(node))
+    if kind is None:
+        raise unknown_kind(node)
+    feeding = plan.feeding(node)
+    return kind(
+        name=node.name,
+        keys=tuple(name for name, _ in node.ports[0].keys),
+        tags=frozenset(tag for tag in node.tags if plan.is_read(node, tag)),
+        feeds_operators=plan.feeds_operators(node),
+        origins=plan.origins(node),
+        followed=frozenset(i.mark for i in feeding if i.keeper is not None),
+        splits={
+            i.mark: splits[i.source.name]
+            for i in feeding
+            if i.keeper is not None and i.source is not None and i.source.name in splits
+        },
+        **kind.settings(node),
+    )

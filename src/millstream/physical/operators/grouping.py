@@ -1,0 +1,90 @@
+"""A grouping as workers run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from millstream.engine.exchange.scatter import Scatter
+from millstream.engine.grouping.operator import Grouping, sharded
+from millstream.engine.grouping.tables import Aggregated
+from millstream.engine.operator import LATE, ROWS
+from millstream.engine.rows import late_rows, pane_rows
+from millstream.model.aggregates import Aggregate
+from millstream.model.refinements import retracting
+from millstream.model.windowing import Windowing
+from millstream.physical.operators.spec import OperatorSpec
+from millstream.plan import nodes
+from millstream.plan.lineage import taking_back
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupingSpec(OperatorSpec[Grouping]):
+    """A grouping. In the engine, an aggregate's input is ``of 0`` or ``by 0``, its result
+    ``value 0``.
+    """
+
+    windowing: Windowing
+    aggregates: tuple[tuple[str, Aggregate, bool, bool], ...]
+    takes_retractions: bool
+
+    @classmethod
+    def settings(cls, node: nodes.Grouping) -> dict[str, Any]:
+        return {
+            "windowing": node.windowing,
+            "aggregates": tuple(
+                (name, _as_text(aggregate, inputs), has_input(aggregate, inputs), bool(inputs.by))
+                for name, aggregate, inputs in node.aggregates
+            ),
+            "takes_retractions": taking_back(node.input) is not None,
+        }
+
+    def made(self) -> Grouping:
+        aggregated = [
+            Aggregated(
+                f"value {i}", aggregate, f"of {i}" if of else None, f"by {i}" if by else None
+            )
+            for i, (_, aggregate, of, by) in enumerate(self.aggregates)
+        ]
+        keeps_late = LATE in self.tags
+        return sharded(
+            self.windowing, self.engine_keys, aggregated, self.takes_retractions, keeps_late
+        )
+
+    def exchange(self, port: str, shards: int) -> Scatter:
+        """Combines rows by key and window before they are sent, where that can be done."""
+        return Scatter(self.operator, self.engine_keys, shards)
+
+    @property
+    def sends(self) -> str:
+        """Panes that are begun before the shuffle, or the rows."""
+        combines = self.operator.compiled.combines
+        return "combined by key and window, then" if combines else "each row"
+
+    @property
+    def holds(self) -> str:
+        """Panes, and what their results are made of."""
+        holds = ["a row for each key and window"]
+        holds += ["their elements"] if self.operator.compiled.results.keeps_elements else []
+        holds += ["what was emitted"] if self.windowing.refine is retracting else []
+        return ", ".join(holds)
+
+    def rows(self, tag: str, table: pl.DataFrame) -> pl.DataFrame:
+        """Panes, or rows that were late."""
+        names = [name for name, _, _, _ in self.aggregates]
+        return pane_rows(table, list(self.keys), names) if tag == ROWS else late_rows(table)
+
+
+def _as_text(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> Aggregate:
+    """The aggregate with text in place of PySpark's Columns, which only the driver can have."""
+    columns = {"of": inputs.of, "by": inputs.by}
+    return replace(
+        aggregate, **{n: e.text for n, e in columns.items() if e and e.column is not None}
+    )
+
+
+def has_input(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> bool:
+    """Whether the aggregate reads a value: of an expression, or the whole row."""
+    return inputs.of is not None or aggregate.name != "count"
