@@ -23,8 +23,7 @@ from millstream.plan.nodes import Node, OneInput, Port, SplitSource, Stateful
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.windows import windows_of
-from millstream.sinks.kinds import committer_of, writer_of
-from millstream.sinks.slices import Slice
+from millstream.sinks import kinds
 from millstream.spark.lower.jvm_stage import JvmStage
 from millstream.spark.lower.row_types import RowTypes
 from millstream.spark.lower.sql_listing import Listing
@@ -77,7 +76,6 @@ ZIP = Zip("zip", ROWS.schema, ROWS.node, ROWS.filter("n > 1").node)
 SHUFFLE = Shuffle("shuffle", ROWS.schema, ROWS.node)
 DEDUPLICATE = Deduplicate("deduplicate", ROWS.schema, (Port("rows", ROWS.node, ()),))
 SOURCE = SplitSource("ticker", ROWS.schema, True, None)
-SLICE = Slice("a1b2c3d4", batch=0, number=0, attempt=0)
 
 
 def sink_of(node: Node) -> Node:
@@ -155,8 +153,7 @@ def test_no_window_is_taken_for_another() -> None:
 
 def test_no_target_is_taken_for_another() -> None:
     for act in (
-        lambda: writer_of("sink", Nowhere(), SLICE),
-        lambda: committer_of("sink", Nowhere()),
+        lambda: kinds.sink_of("sink", Nowhere()),
         lambda: details(replace(sink_of(ROWS.node), target=Nowhere())),  # type: ignore[call-arg]
     ):
         with unknown("target"):

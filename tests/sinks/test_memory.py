@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 import millstream as ms
 from millstream.engine.python_rows import python_rows
 from millstream.plan.targets import Memory
-from millstream.sinks.kinds import Slice, committer_of, writer_of
+from millstream.sinks.kinds import sink_of
 from millstream.sinks.memory import MemoryCommitter
+from millstream.sinks.slices import Slice
 
 NOON = datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 TIMESTAMP = pa.timestamp("us", "UTC")
 
 
 def receipt(batch: int, number: int, *tables: pa.Table) -> bytes:
-    writer = writer_of("kept", Memory(), Slice("a1b2c3d4", batch, number, attempt=0))
+    writer = sink_of("kept", Memory()).writer(Slice("a1b2c3d4", batch, number, attempt=0))
     for table in tables:
         writer.write(table)
     return writer.close()
@@ -36,7 +37,7 @@ def kept(committer: MemoryCommitter) -> list[int]:
 
 
 def new_committer() -> MemoryCommitter:
-    committer = committer_of("kept", Memory())
+    committer = sink_of("kept", Memory()).committer()
     assert isinstance(committer, MemoryCommitter)
     return committer
 
@@ -147,7 +148,7 @@ def test_whoever_gets_the_rows_may_change_them():
 
 
 def test_an_aborted_writer_forgets_its_rows():
-    writer = writer_of("kept", Memory(), Slice("a1b2c3d4", 0, 0, 0))
+    writer = sink_of("kept", Memory()).writer(Slice("a1b2c3d4", 0, 0, 0))
     writer.write(numbers(1))
     writer.abort()
 

@@ -8,7 +8,7 @@ import pytest
 from millstream.model.errors import RunError
 from millstream.plan.targets import Console, Each, Memory, Table
 from millstream.sinks.fence import Fence
-from millstream.sinks.kinds import committer_of
+from millstream.sinks.kinds import sink_of
 from millstream.sinks.memory import Rows
 
 BY_TEAM = Table(("team",), None)
@@ -23,7 +23,7 @@ def receipt(*rows: tuple, slice: int = 0) -> bytes:
 @pytest.fixture
 def opened(tmp_path):
     def opened(target=None):
-        return committer_of("totals", target or Memory(BY_TEAM), Fence("job"), str(tmp_path))
+        return sink_of("totals", target or Memory(BY_TEAM)).committer(Fence("job"), str(tmp_path))
 
     return opened
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
+from millstream.system.folders import Folder
+
 disks = pytest.mark.parametrize("torn", [False, True], ids=["disk", "object store"])
 
 
@@ -104,3 +106,9 @@ def shown(root: Path) -> list[int]:
 
 def hidden(root: Path) -> list[str]:
     return sorted(file.name for file in root.glob("_millstream/**/*") if file.is_file())
+
+
+def folder_on(root: Path, disk: Disk | None = None) -> Folder:
+    """The folder of the sink ``totals``, on that disk."""
+    system = fs.PyFileSystem(disk) if disk else fs.LocalFileSystem()
+    return Folder("totals", str(root), system, str(root))

@@ -86,12 +86,13 @@ def _run_on_spark(
 
     with starting(name) as says:
         from millstream.physical.plan import physical
-        from millstream.sinks.kinds import check_results
+        from millstream.sinks.kinds import sinks_of
 
         plan = physical(sinks)
         streaming = _is_streaming(plan.sources, mode, checkpoint)
         ends = all(source.bounded for source in plan.sources)
-        check_results({s.name: s.target for s in plan.sinks}, anew=ends and checkpoint is None)
+        for sink in sinks_of(plan.sinks):
+            sink.check_results(anew=ends and checkpoint is None)
         owner = _owner(name, checkpoint, take_over) if streaming else None
         try:
             ready = _ready(name, sinks, plan, spark, streaming, says)
@@ -138,7 +139,7 @@ def _ready(
     name: str, sinks: tuple[Node, ...], plan: Physical, spark: Any, streaming: bool, says: Says
 ) -> _Ready:
     from millstream.physical.plan import physical
-    from millstream.sinks.kafka import check_topics
+    from millstream.sinks.kinds import sinks_of
     from millstream.spark.compat.versions import check_spark
     from millstream.spark.connect import check_tables
     from millstream.spark.driver.failures import explained
@@ -172,7 +173,8 @@ def _ready(
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     start_workers(session)
     labels = labels_of(partitions, partitions)
-    check_topics({sink.name: sink.target for sink in plan.sinks}, len(labels))
+    for sink in sinks_of(plan.sinks):
+        sink.check_access(len(labels))
     return _Ready(name, sinks, plan, session, labels, topics, empty, says)
 
 

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from millstream.engine.python_rows import python_rows
 from millstream.plan.build.functions import function_name
+from millstream.plan.targets import Each, Memory, Target
 from millstream.reference.functions import cause_of, failure
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice
+
+
+class EachSink(SinkKind[Each]):
+    """A function of the user, for ``write_each``."""
+
+    def opened(self) -> Target:
+        """Of a result table, tasks only send the changes to the driver."""
+        return self.target if self.target.table is None else Memory()
+
+    def writer(self, slice: Slice) -> EachWriter:
+        """Calls the function with the rows of the slice."""
+        return EachWriter(self.name, self.target.function, slice)
+
+    def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> Committer:
+        """Calls the function with the result table, if there is one."""
+        if self.target.table is None:
+            return EachCommitter()
+        from millstream.sinks.whole_table import TableCommitter
+
+        show = partial(_call_with_table, self.name, self.target.function)
+        return TableCommitter.kept_in(checkpoint, fence, self.name, self.target.table, show)
 
 
 class EachWriter:
@@ -40,13 +65,13 @@ class EachWriter:
 
 
 class EachCommitter:
-    """The function has seen to everything."""
+    """Leaves everything to the function."""
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
         """Nothing is left to do."""
 
 
-def called(
+def _call_with_table(
     sink: str, function: Callable[[Any, int, int], Any], batch: int, table: pa.Table
 ) -> None:
     """Calls the function with a whole table, after the batch that has changed it."""

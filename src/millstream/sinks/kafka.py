@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 import polars as pl
@@ -17,12 +18,54 @@ from millstream.kafka.client.partitioning import java_hash
 from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.settings import translated
 from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
-from millstream.plan.nodes import Sink
 from millstream.plan.targets import Columns, Kafka, Target
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.sinks.protocol import SinkKind
 from millstream.sinks.slices import Slice
 from millstream.sinks.texts import json_lines, plain
 
 KIND = "kind"
+
+
+class KafkaSink(SinkKind[Kafka]):
+    """A topic of Kafka, for ``write_kafka``."""
+
+    def check_access(self, slices: int) -> None:
+        """Refuses a topic that is not there or may not be written."""
+        connection, topic = connection_of(self.target), self.target.topic
+        partitions_of(connection, topic)
+        check_topic_rights(connection, [topic], AclOperation.WRITE, "write to topic")
+        if self._once:
+            prepare_markers(connection, slices)
+            once = "write once, with topic"
+            check_topic_rights(connection, [writing.MARKERS], AclOperation.READ, once)
+
+    def check_run(self, run: str) -> None:
+        """Refuses a group that may not be used: writers would take that for brokers away."""
+        if self._once:
+            doing = f"write exactly once to topic {self.target.topic!r}"
+            check_group_right(connection_of(self.target), _group(self.name, run), doing)
+
+    def opened(self) -> Target:
+        """Which brokers are meant is known where the job starts."""
+        return replace(self.target, servers=connection_of(self.target).servers)
+
+    def expect(self, slice: Slice) -> None:
+        """Begins the transaction of the slice."""
+        if self._once:
+            writing.expect(_place(self.name, self.target, slice), slice.batch)
+
+    def writer(self, slice: Slice) -> KafkaWriter:
+        """Writes a slice in one transaction, or as it is."""
+        return KafkaWriter(self.name, self.target, slice)
+
+    def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> KafkaCommitter:
+        """Slices commit themselves."""
+        return KafkaCommitter()
+
+    @property
+    def _once(self) -> bool:
+        return self.target.delivery == "exactly_once"
 
 
 class KafkaWriter:
@@ -56,21 +99,6 @@ class KafkaWriter:
         self._tables.clear()
 
 
-def expect(sink: str, target: Kafka, slice: Slice) -> None:
-    """Gets ready to write a slice whose rows are still made."""
-    if target.delivery == "exactly_once":
-        writing.expect(_place(sink, target, slice), slice.batch)
-
-
-def check_groups(sinks: Iterable[Sink], run: str) -> None:
-    """Refuses sinks whose groups may not be used: writers would take that for brokers away."""
-    for sink in sinks:
-        target = sink.target
-        if isinstance(target, Kafka) and target.delivery == "exactly_once":
-            doing = f"write exactly once to topic {target.topic!r}"
-            check_group_right(connection_of(target), _group(sink.name, run), doing)
-
-
 def _group(sink: str, run: str) -> str:
     # No two slices may be known by the same words, whatever is in the names: one would be
     # taken for written when the other is.
@@ -94,23 +122,6 @@ class KafkaCommitter:
 def connection_of(target: Kafka) -> Connection:
     """The cluster that a sink writes to."""
     return Connection.to(target.servers, translated(dict(target.options)))
-
-
-def check_topics(sinks: Mapping[str, Target], slices: int) -> None:
-    """Refuses sinks whose topics are not there or may not be written, before a job starts."""
-    for target in sinks.values():
-        if isinstance(target, Kafka):
-            connection = connection_of(target)
-            partitions_of(connection, target.topic)
-            check_topic_rights(connection, [target.topic], AclOperation.WRITE, "write to topic")
-            if target.delivery == "exactly_once":
-                prepare_markers(connection, slices)
-                check_topic_rights(
-                    connection,
-                    [writing.MARKERS],
-                    AclOperation.READ,
-                    "write once, with topic",
-                )
 
 
 def records_of(table: pa.Table, target: Kafka) -> Records:

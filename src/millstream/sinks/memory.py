@@ -10,10 +10,31 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.engine.python_rows import python_rows
+from millstream.plan.targets import Memory
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice
 
 # The slice comes first and with its highest byte first: receipts sort into the order of slices.
 _HEAD = struct.Struct(">QQ")
+
+
+class MemorySink(SinkKind[Memory]):
+    """Rows that the job keeps, for ``collect``."""
+
+    shown = True
+
+    def writer(self, slice: Slice) -> MemoryWriter:
+        """Collects the rows of a slice."""
+        return MemoryWriter(slice)
+
+    def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> Committer:
+        """Keeps the rows, or the result table that they change."""
+        if self.target.table is None:
+            return MemoryCommitter()
+        from millstream.sinks.whole_table import TableCommitter
+
+        return TableCommitter.kept_in(checkpoint, fence, self.name, self.target.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +93,7 @@ class MemoryWriter:
 
 
 class MemoryCommitter:
-    """Keeps the rows of each batch, as compressed as they came; a batch done again replaces."""
+    """Keeps the rows of each batch, compressed; those of a retried batch replace its first."""
 
     def __init__(self) -> None:
         self._batches: dict[int, list[bytes]] = {}

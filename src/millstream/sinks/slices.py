@@ -1,18 +1,9 @@
-"""How the rows of a sink are written: a writer in each task of a batch, then one commit.
-
-Each task of a micro-batch has one slice of its rows. A writer takes them, and its receipt tells the
-driver what to commit. Nothing that a writer does is seen before the commit, so an attempt may die
-at any point and be made again.
-"""
+"""A slice: the part of a batch's rows that one task writes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
-
-import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +32,3 @@ def number_of(name: str) -> int:
     157556195174953
     """
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:6])
-
-
-class Writer(Protocol):
-    """Takes the rows of one sink in one slice. Either ``close`` or ``abort`` comes last."""
-
-    def write(self, rows: pa.Table) -> None:
-        """Takes some rows."""
-
-    def close(self) -> bytes:
-        """Ends the slice and gives the receipt for the driver; empty where nothing is to commit."""
-
-    def abort(self) -> None:
-        """Leaves nothing behind, after an exception."""
-
-
-class Committer(Protocol):
-    """Makes the rows of a batch seen, on the driver, once all its slices are written."""
-
-    def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Commits what these receipts tell, in place of what an earlier try at the batch did.
-
-        A batch that is done again has the same rows, but maybe in other slices.
-        """

@@ -11,6 +11,7 @@ from millstream.engine.python_rows import python_rows
 from millstream.model.errors import RunError
 from millstream.plan.targets import Table
 from millstream.reference.result_table import standing
+from millstream.sinks.fence import Fence
 from millstream.sinks.memory import Rows
 from millstream.sinks.table_log import TableLog
 
@@ -40,6 +41,19 @@ class TableCommitter:
         self._whole: pa.Table | None = None
         for changes in log.read() if log else ():
             self._apply(changes)
+
+    @classmethod
+    def kept_in(
+        cls,
+        checkpoint: str | None,
+        fence: Fence,
+        sink: str,
+        table: Table,
+        show: Show | None = None,
+    ) -> TableCommitter:
+        """One that logs the changes in the checkpoint of the fence's job, if there is one."""
+        log = TableLog(fence.job, sink, checkpoint) if checkpoint is not None else None
+        return cls(sink, table, log, show)
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
         """Takes the changes of a batch, and shows the table if there are any."""

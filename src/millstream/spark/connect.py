@@ -28,9 +28,10 @@ from millstream.model.errors import RunError
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Each, Memory, Target
 from millstream.sinks.fence import Fence
+from millstream.sinks.kinds import sinks_of
 from millstream.spark.driver.kafka_losses import Losses
 from millstream.spark.driver.known_topics import KnownTopics
-from millstream.spark.driver.ledger import Commits, Stopped, shows, written
+from millstream.spark.driver.ledger import Commits, Stopped, written
 from millstream.spark.lower.pickling import pickled
 from millstream.spark.sources.kafka import Topics
 from millstream.spark.worker.batch_clock import announce
@@ -69,7 +70,7 @@ class Remote:
     ) -> None:
         self._spark = spark
         self._run = run
-        self._targets = {sink.name: sink.target for sink in sinks if not shows(sink.target)}
+        self._targets = {each.name: each.target for each in sinks_of(sinks) if not each.shown}
         self._topics = topics
         self._checkpoint = checkpoint
         self._fence = fence

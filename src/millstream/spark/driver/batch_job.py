@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from millstream.physical.plan import Physical
-from millstream.sinks.kafka import check_groups
+from millstream.sinks.kinds import sinks_of
 from millstream.spark.driver.failures import explained, recognised
 from millstream.spark.driver.known_topics import check_unchanged
 from millstream.spark.driver.ledger import Ledger, written
@@ -30,7 +30,8 @@ def run_batch(
 ) -> None:
     """Runs a program over bounded sources, all at once."""
     started = time.time()
-    check_groups(plan.sinks, ledger.run)
+    for sink in sinks_of(plan.sinks):
+        sink.check_run(ledger.run)
     with explained(), never_restarted(plan.sinks), recognised(plan):
         read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))

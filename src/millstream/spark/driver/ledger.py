@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, Row
 
 from millstream.model.errors import MillstreamError
 from millstream.plan.nodes import Sink
-from millstream.plan.targets import Console, Memory, Target
+from millstream.plan.targets import Target
 from millstream.reports.progress import BatchReport, Tracker
 from millstream.sinks.fence import NO_FENCE, Fence
-from millstream.sinks.kinds import Committer, check_folders, committer_of
+from millstream.sinks.kinds import sink_of, sinks_of
 from millstream.sinks.memory import MemoryCommitter
+from millstream.sinks.protocol import Committer
 from millstream.sinks.whole_table import TableCommitter
 from millstream.spark.driver.shard_progress import Standing
 from millstream.spark.driver.time_warnings import TimeWarnings
@@ -36,11 +37,6 @@ def written(last: PythonStage | None, frame: DataFrame, batch: int) -> list[Row]
     return rows
 
 
-def shows(target: Target) -> bool:
-    """Whether a sink's rows are for the program that runs the job, wherever Spark's driver is."""
-    return isinstance(target, Memory | Console)
-
-
 class Commits:
     """Commits what is written, sink by sink, as long as the job owns its checkpoint.
 
@@ -58,7 +54,8 @@ class Commits:
         self._run = run
         self._fence = fence
         self.committers: dict[str, Committer] = {
-            name: committer_of(name, target, fence, checkpoint) for name, target in targets.items()
+            name: sink_of(name, target).committer(fence, checkpoint)
+            for name, target in targets.items()
         }
 
     def commit(self, batch: int, rows: Iterable[Row]) -> None:
@@ -94,9 +91,10 @@ class Ledger:
     _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
 
     def __post_init__(self) -> None:
-        targets = {sink.name: sink.target for sink in self.sinks}
-        check_folders(targets)
-        mine = {n: target for n, target in targets.items() if shows(target) or not self.elsewhere}
+        sinks = sinks_of(self.sinks)
+        for number, sink in enumerate(sinks):
+            sink.check_beside(sinks[:number])
+        mine = {s.name: s.target for s in sinks if s.shown or not self.elsewhere}
         self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
         if self.standing.values:
             self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._stands()))

@@ -15,7 +15,7 @@ from millstream.model.errors import MillstreamError
 from millstream.physical.plan import Physical
 from millstream.plan.nodes import Source
 from millstream.reports.outcome import Outcome, error_text, log
-from millstream.sinks.kafka import check_groups
+from millstream.sinks.kinds import sinks_of
 from millstream.spark.connect import Remote
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.failures import recognised, spark_failure
@@ -54,7 +54,8 @@ class StreamingJob:
     ) -> None:
         self.name = name
         self.outcome = Outcome(name)
-        check_groups(plan.sinks, checkpoint.run)
+        for sink in sinks_of(plan.sinks):
+            sink.check_run(checkpoint.run)
         self._plan = plan
         self._ledger = ledger
         self._checkpoint = checkpoint

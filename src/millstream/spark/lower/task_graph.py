@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.physical.plan import Instance
 from millstream.plan.nodes import Sink
-from millstream.sinks.kinds import opened
+from millstream.sinks.kinds import sink_of
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.tasks import sink_schema, task_of
 from millstream.spark.worker.step_columns import StepColumns
@@ -77,4 +77,4 @@ def _fed(lowering: Lowering) -> list[Sink]:
 
 def _write(lowering: Lowering, sink: Sink) -> Write:
     schema = sink_schema(lowering, sink)
-    return Write(step=sink.name, target=opened(sink.target), schema=schema)
+    return Write(step=sink.name, target=sink_of(sink.name, sink.target).opened(), schema=schema)

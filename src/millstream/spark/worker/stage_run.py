@@ -26,8 +26,7 @@ from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME
 from millstream.model.watermarks import latest_time
 from millstream.reference.rows import LOOKS_LIKE
-from millstream.sinks.kinds import Slice
-from millstream.sinks.slices import number_of
+from millstream.sinks.slices import Slice, number_of
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.envelopes import Envelope, envelopes_in

@@ -11,7 +11,8 @@ import pyarrow as pa
 from millstream.engine.rows import from_arrow, to_arrow
 from millstream.engine.state.blobs import packed
 from millstream.plan.targets import Target
-from millstream.sinks.kinds import Writer, expect, writer_of
+from millstream.sinks.kinds import sink_of
+from millstream.sinks.protocol import Writer
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.tasks.task import MOST_ROWS, Task
 
@@ -53,11 +54,11 @@ class Write(Task):
         self._rows = 0
 
     def expect(self, run: StageRun) -> None:
-        expect(self.step, self.target, run.slice)
+        sink_of(self.step, self.target).expect(run.slice)
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         if self._writer is None:
-            self._writer = writer_of(self.step, self.target, run.slice)
+            self._writer = sink_of(self.step, self.target).writer(run.slice)
         self._writer.write(to_arrow(rows, self.schema))
         self._rows += rows.height
 

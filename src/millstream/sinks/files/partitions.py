@@ -1,4 +1,4 @@
-"""Folders by the values of columns, named as Hive and Spark name them, and what results are there.
+"""Folders by the values of columns, named as Hive and Spark name them.
 
 Each row is in the folder ``column=value/…`` of its values, and the files there have the other
 columns. Readers find the values in the names of the folders.
@@ -6,7 +6,7 @@ columns. Readers find the values in the names of the folders.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import polars as pl
 import pyarrow as pa
@@ -58,17 +58,3 @@ def _folder(column: str, value: str | None) -> str:
 
 def _escape(text: str) -> str:
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in text)
-
-
-def results_in(files: Iterable[str]) -> list[str]:
-    """Of all files below a folder, those that hold results: Millstream's, Spark's or others' parts.
-
-    >>> results_in(["part-1.json", "team=red/part-2.json", "notes.txt", "old/part-3.json"])
-    ['part-1.json', 'team=red/part-2.json']
-    """
-    split = ((name, name.split("/")) for name in files)
-    return [
-        name
-        for name, (*folders, file) in split
-        if file.startswith("part-") and all("=" in folder for folder in folders)
-    ]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from millstream.engine.python_rows import python_rows
 from millstream.plan.targets import FileFormat, Files
-from millstream.sinks.formats import encoder_of, settings_of
+from millstream.sinks.files.formats import encoder_of, settings_of
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
@@ -305,12 +305,13 @@ def test_names_end_as_readers_expect(format, options, ending):
 
 
 def test_a_compressed_file_is_one(tmp_path):
-    from millstream.sinks.kinds import Slice, committer_of, writer_of
+    from millstream.sinks.kinds import sink_of
+    from millstream.sinks.slices import Slice
 
     target = Files(str(tmp_path), "json", (("compression", "gzip"),))
-    writer = writer_of("out", target, Slice("a1b2c3d4", 0, 0, 0))
+    writer = sink_of("out", target).writer(Slice("a1b2c3d4", 0, 0, 0))
     writer.write(pa.table({"n": [1]}))
-    committer_of("out", target).commit("a1b2c3d4", 0, [writer.close()])
+    sink_of("out", target).committer().commit("a1b2c3d4", 0, [writer.close()])
     (file,) = tmp_path.glob("part-*")
     assert file.suffixes == [".json", ".gz"]
     assert gzip.decompress(file.read_bytes()) == b'{"n":1}\n'

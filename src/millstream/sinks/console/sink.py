@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
-from rich.console import Console
+from rich.console import Console as Terminal
 from rich.text import Text
 
-from millstream.sinks.console_cells import columns_of
-from millstream.sinks.console_table import fitting
-from millstream.sinks.memory import Rows
+from millstream.plan.targets import Console, Memory, Target
+from millstream.sinks.console.cells import columns_of
+from millstream.sinks.console.table import fitting
+from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.sinks.memory import MemoryWriter, Rows
+from millstream.sinks.protocol import Committer, SinkKind
+from millstream.sinks.slices import Slice
+
+
+class ConsoleSink(SinkKind[Console]):
+    """Standard output, for ``write_console``."""
+
+    shown = True
+
+    def opened(self) -> Target:
+        """Of a result table, tasks only send the changes to the driver."""
+        return self.target if self.target.table is None else Memory()
+
+    def writer(self, slice: Slice) -> MemoryWriter:
+        """Keeps the rows that are to be printed."""
+        return MemoryWriter(slice, self.target.limit)
+
+    def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> Committer:
+        """Prints the rows, or the result table that they change."""
+        limit, retracts, table = self.target.limit, self.target.retracts, self.target.table
+        if table is None:
+            return ConsoleCommitter(self.name, limit, retracts)
+        from millstream.sinks.whole_table import TableCommitter
+
+        show = partial(_print_table, self.name, limit, retracts)
+        return TableCommitter.kept_in(checkpoint, fence, self.name, table, show)
 
 
 class ConsoleCommitter:
@@ -32,13 +61,13 @@ class ConsoleCommitter:
         self._printed = run, batch
 
 
-def printed(sink: str, limit: int, retracts: bool, batch: int, table: pa.Table) -> None:
+def _print_table(sink: str, limit: int, retracts: bool, batch: int, table: pa.Table) -> None:
     """Prints the first rows of a whole table, after the batch that has changed it."""
     _print(sink, retracts, batch, table.slice(0, limit), table.num_rows)
 
 
 def _print(sink: str, retracts: bool, batch: int, rows: pa.Table, count: int) -> None:
-    console = Console(highlight=False, force_jupyter=False)
+    console = Terminal(highlight=False, force_jupyter=False)
     with console.capture() as captured:
         console.print(Text.assemble((sink, "bold"), (f" · batch {batch}", "dim")))
         console.print(fitting(columns_of(rows, retracts), console))

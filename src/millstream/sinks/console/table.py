@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from millstream.sinks.console_cells import Column
+from millstream.sinks.console.cells import Column
 
 _ENOUGH = 24
 """How narrow a column of texts may get before its lines are too short to read."""

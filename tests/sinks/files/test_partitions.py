@@ -13,12 +13,10 @@ import pytest
 from pyarrow import fs
 
 from disks import Crash, Disk, disks, hidden
-from millstream.model.errors import PlanError, RunError
 from millstream.plan.targets import Files
-from millstream.sinks import files
-from millstream.sinks.files import FilesCommitter, FilesWriter
-from millstream.sinks.kinds import check_results
-from millstream.sinks.partitions import by_folder
+from millstream.sinks.files.committer import FilesCommitter
+from millstream.sinks.files.partitions import by_folder
+from millstream.sinks.files.writer import FilesWriter
 from millstream.sinks.slices import Slice
 from millstream.system.folders import Folder
 
@@ -97,33 +95,6 @@ def test_values_are_named_as_spark_names_them(value, folder):
     assert rest.column_names == ["n"]
 
 
-def test_of_many_folders_only_some_files_are_open_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_OPEN", 3)
-    monkeypatch.setattr(files, "_GROUP_ROWS", 10)
-    target = Files(str(tmp_path), "json", (), ("k",))
-    place = Folder.of("out", target.path)
-    writer = FilesWriter(place, target, Slice(RUN, 0, 0, 0))
-    for start in range(0, 100, 10):
-        numbers = list(range(start, start + 10))
-        writer.write(pa.table({"k": [n % 7 for n in numbers], "n": numbers}))
-        assert len(writer._open) <= 3
-    FilesCommitter(place, target).commit(RUN, 0, [writer.close()])
-    lines = [line for f in tmp_path.glob("k=*/part-*") for line in f.read_text().splitlines()]
-    assert sorted(lines) == sorted(f'{{"n":{n}}}' for n in range(100))
-    assert hidden(tmp_path) == []
-
-
-def test_an_aborted_writer_leaves_no_file_of_any_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_MOST_OPEN", 1)
-    target = Files(str(tmp_path), "json", (), ("team",))
-    writer = FilesWriter(Folder.of("out", target.path), target, Slice(RUN, 0, 0, 0))
-    writer.write(TEAMS)
-    writer._write_groups()
-    assert len(hidden(tmp_path)) == 4
-    writer.abort()
-    assert hidden(tmp_path) == []
-
-
 def test_a_batch_done_again_and_one_put_back_find_the_files_in_folders(tmp_path):
     target = Files(str(tmp_path), "json", (), ("team",))
     place = Folder.of("out", target.path)
@@ -181,32 +152,3 @@ def test_overwriting_that_fails_anywhere_loses_nothing_of_before(tmp_path, torn)
         found = numbers_in(root)
         assert found == [7, 8] if done else {1, 2, 3} <= {*found} or {7, 8} <= {*found}
     assert done
-
-
-def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
-    target = Files(str(tmp_path), "parquet")
-    check_results({"out": target}, anew=True)
-    write(tmp_path, TEAMS)
-    with pytest.raises(RunError) as caught:
-        check_results({"out": target}, anew=True)
-    assert str(caught.value) == (
-        f"MS212 in step 'out': '{tmp_path}' holds 2 files of results already, such as "
-        "part-a1b2c3d4-0000000000-00000.parquet, and this run would write all its rows beside "
-        "them\n"
-        "  What to do: write_files(…, mode='overwrite') replaces them once the run has succeeded, "
-        "mode='append' adds to them; with run(…, checkpoint=…) each row is written once, however "
-        "often the job is run\n"
-        "  More: millstream help MS212"
-    )
-    check_results({"out": target}, anew=False)
-    for mode in ("append", "overwrite"):
-        check_results({"out": Files(str(tmp_path), "parquet", (), (), mode)}, anew=True)
-    with pytest.raises(RunError, match="MS212"):
-        check_results({"out": Files(str(tmp_path), "parquet", (), (), "error")}, anew=True)
-
-
-@pytest.mark.parametrize("mode", ["overwrite", "error"])
-def test_a_mode_says_nothing_to_a_run_that_resumes(tmp_path, mode):
-    with pytest.raises(PlanError, match=f"MS113 in step 'out': mode='{mode}' is for a run that"):
-        check_results({"out": Files(str(tmp_path), "parquet", (), (), mode)}, anew=False)
-    check_results({"out": Files(str(tmp_path), "parquet", (), (), "append")}, anew=False)

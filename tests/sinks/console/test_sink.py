@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import redirect_stdout
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 
 import pyarrow as pa
@@ -16,8 +15,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from millstream.plan.targets import Console
-from millstream.sinks.console_cells import brief
-from millstream.sinks.kinds import Committer, Slice, committer_of, writer_of
+from millstream.sinks.kinds import sink_of
+from millstream.sinks.protocol import Committer
+from millstream.sinks.slices import Slice
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 WINDOW = pa.struct([("start", TIMESTAMP), ("end", TIMESTAMP)])
@@ -40,14 +40,14 @@ def results(*windows: dict[str, datetime | None] | None) -> pa.Table:
 
 
 def receipt(number: int, *tables: pa.Table, limit: int = 20) -> bytes:
-    writer = writer_of("totals", Console(limit), Slice("a1b2c3d4", 3, number, attempt=0))
+    writer = sink_of("totals", Console(limit)).writer(Slice("a1b2c3d4", 3, number, attempt=0))
     for table in tables:
         writer.write(table)
     return writer.close()
 
 
 def printed(capsys, *tables: pa.Table, limit: int = 20, retracts: bool = False) -> str:
-    committer = committer_of("totals", Console(limit, retracts))
+    committer = sink_of("totals", Console(limit, retracts)).committer()
     receipts = [receipt(number, table, limit=limit) for number, table in enumerate(tables)]
     committer.commit("a1b2c3d4", 3, receipts)
     return capsys.readouterr().out
@@ -83,7 +83,7 @@ def test_a_batch_is_a_table_with_a_title(capsys):
 
 
 def test_an_empty_batch_prints_nothing(capsys):
-    committer = committer_of("totals", Console(20))
+    committer = sink_of("totals", Console(20)).committer()
     committer.commit("a1b2c3d4", 0, [])
     committer.commit("a1b2c3d4", 1, [receipt(0), receipt(1, pa.table({"n": pa.array([], "i8")}))])
     assert capsys.readouterr().out == ""
@@ -103,7 +103,7 @@ def test_a_receipt_holds_no_more_rows_than_are_printed():
 
 
 def test_slices_come_in_their_order(capsys):
-    committer = committer_of("totals", Console(20))
+    committer = sink_of("totals", Console(20)).committer()
     tables = {0: pa.table({"n": [1]}), 2: pa.table({"n": [2]}), 256: pa.table({"n": [3]})}
     receipts = [receipt(number, table) for number, table in tables.items()]
     committer.commit("a1b2c3d4", 0, receipts[::-1])
@@ -115,7 +115,7 @@ def test_a_commit_that_is_repeated_prints_once(capsys):
         committer.commit(run, batch, [receipt(0, pa.table({"n": [1]}))])
         return capsys.readouterr().out != ""
 
-    committer = committer_of("totals", Console(20))
+    committer = sink_of("totals", Console(20)).committer()
     assert [commit(committer, *at) for at in [("r", 0), ("r", 0), ("r", 1)]] == [True, False, True]
 
 
@@ -154,28 +154,6 @@ def test_windows_of_one_day_are_times_under_that_day(capsys):
         "null",
         "12:00:00–12:00:30",
     ]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "null"),
-        ("", ""),
-        ("two\nlines\t\x1b[31mred\x9b", "two\\nlines\\t\\x1b[31mred\\x9b"),
-        ("[red]:smile:", "[red]:smile:"),
-        (True, "true"),
-        (1.0, "1.0"),
-        (Decimal("1.50"), "1.50"),
-        (b"\x00\xff", "0x00ff"),
-        (NOON, "2024-05-01 12:00:00"),
-        (NOON.replace(microsecond=1500), "2024-05-01 12:00:00.0015"),
-        (date(2024, 5, 1), "2024-05-01"),
-        ([1, [None]], "[1, [null]]"),
-        ({"a": {"b\n": "x"}}, "{a: {b\\n: x}}"),
-    ],
-)
-def test_values_are_brief(value, text):
-    assert brief(value) == text
 
 
 def test_a_file_gets_plain_lines_as_long_as_they_need_be(capsys):
@@ -227,7 +205,7 @@ def test_nothing_is_ever_cut_off_or_wider_than_the_terminal(row, width):
         for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": str(width)}.items():
             patch.setenv(name, value)
         table = pa.table({name: [value, "x"] for name, value in row.items()})
-        committer_of("t", Console(9)).commit("a1b2c3d4", 0, [receipt(0, table)])
+        sink_of("t", Console(9)).committer().commit("a1b2c3d4", 0, [receipt(0, table)])
     _, *lines = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
     assert all(cell_len(line) <= width for line in lines)
     found = Counter("".join(lines)) - Counter({"─": 200, " ": 100_000})

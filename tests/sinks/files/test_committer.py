@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -15,23 +12,17 @@ import pyarrow.dataset
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import fs
 
-from disks import Crash, Disk, Reader, disks, hidden, shown
-from millstream.model.errors import PlanError, RunError
+from disks import Crash, Disk, Reader, disks, folder_on, hidden, shown
+from millstream.model.errors import RunError
 from millstream.plan.targets import Files
-from millstream.sinks import files
-from millstream.sinks.files import FilesCommitter, FilesWriter
+from millstream.sinks.files.committer import FilesCommitter
+from millstream.sinks.files.writer import FilesWriter
 from millstream.sinks.slices import Slice
 from millstream.system.folders import Folder
 
 RUN = "a1b2c3d4e5f6"
 JSON = Files("", "json")
-
-
-def folder(root: Path, disk: Disk | None = None) -> Folder:
-    system = fs.PyFileSystem(disk) if disk else fs.LocalFileSystem()
-    return Folder("totals", str(root), system, str(root))
 
 
 def written(folder: Folder, batch: int, slices: Iterable[list[int]]) -> list[bytes]:
@@ -67,7 +58,7 @@ def crashes(disk: Disk, act: Callable[[], object]) -> Iterator[int]:
 
 
 def test_a_commit_shows_the_rows_and_leaves_nothing_hidden(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     receipts = written(place, 7, [[1, 2], [], [3]])
     assert shown(tmp_path) == []
     FilesCommitter(place, JSON).commit(RUN, 7, receipts)
@@ -80,53 +71,18 @@ def test_a_commit_shows_the_rows_and_leaves_nothing_hidden(tmp_path):
     assert hidden(tmp_path) == []
 
 
-def test_a_slice_without_rows_writes_nothing(tmp_path):
-    place = folder(tmp_path / "out")
-    writer = FilesWriter(place, JSON, Slice(RUN, 0, 0, 0))
-    writer.write(pa.table({"n": pa.array([], pa.int64())}))
-    assert writer.close() == b""
-    FilesCommitter(place, JSON).commit(RUN, 0, [b"", b""])
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_aborted_writer_leaves_nothing(tmp_path):
-    place = folder(tmp_path)
-    writer = FilesWriter(place, Files("", "parquet"), Slice(RUN, 0, 0, 0))
-    writer.write(pa.table({"n": [1]}))
-    writer._write_groups()
-    assert len(hidden(tmp_path)) == 1
-    (file,) = writer._open.values()
-    writer.abort()
-    assert hidden(tmp_path) == []
-    assert file._stream.closed  # an upload that ended later would bring the file back
-
-
-@pytest.mark.parametrize("format", ["parquet", "json"])
-def test_a_writer_that_was_closed_can_still_be_aborted(tmp_path, format):
-    # Another sink of the same task may fail after this one was done.
-    writer = FilesWriter(folder(tmp_path), Files("", format), Slice(RUN, 0, 0, 0))
-    writer.write(pa.table({"n": [1]}))
-    assert writer.close()
-    writer.abort()
-    assert hidden(tmp_path) == []
-
-
-def test_a_writer_that_never_wrote_can_be_aborted(tmp_path):
-    FilesWriter(folder(tmp_path), JSON, Slice(RUN, 0, 0, 0)).abort()
-
-
 @disks
 def test_a_commit_that_crashes_anywhere_is_mended_by_the_next_try(tmp_path, torn):
     reader = Reader(tmp_path)
     disk = Disk(reader.look, torn)
-    place = folder(tmp_path, disk)
+    place = folder_on(tmp_path, disk)
     batches = iter(range(1000))
 
     def first_try() -> None:
         nonlocal batch, rows, receipts
         batch = next(batches)
         rows = [batch * 10 + n for n in range(6)]
-        receipts = written(folder(tmp_path), batch, [rows[:1], rows[1:3], rows[3:]])
+        receipts = written(folder_on(tmp_path), batch, [rows[:1], rows[1:3], rows[3:]])
         FilesCommitter(place, JSON).commit(RUN, batch, receipts)
 
     batch, rows, receipts, expected = 0, [], [], []
@@ -143,7 +99,7 @@ def test_a_commit_that_crashes_anywhere_is_mended_by_the_next_try(tmp_path, torn
 def test_a_commit_that_fails_can_be_repeated_in_the_same_process(tmp_path, torn):
     reader = Reader(tmp_path)
     disk = Disk(reader.look, torn)
-    place = folder(tmp_path, disk)
+    place = folder_on(tmp_path, disk)
     committer = FilesCommitter(place, JSON)
     receipts = written(place, 3, [[1], [2, 3], [4]])
     for _ in crashes(disk, lambda: committer.commit(RUN, 3, receipts)):
@@ -156,13 +112,13 @@ def test_a_commit_that_fails_can_be_repeated_in_the_same_process(tmp_path, torn)
 def test_crash_upon_crash_ends_well(tmp_path, torn):
     reader = Reader(tmp_path)
     disk = Disk(reader.look, torn)
-    place = folder(tmp_path, disk)
+    place = folder_on(tmp_path, disk)
     rows = list(range(8))
     slicings = [[rows], [rows[:4], rows[4:]], [rows[n : n + 1] for n in rows]]
     tries = iter(range(1000))
 
     def another_try() -> None:
-        receipts = written(folder(tmp_path), 0, slicings[next(tries) % 3])
+        receipts = written(folder_on(tmp_path), 0, slicings[next(tries) % 3])
         FilesCommitter(place, JSON).commit(RUN, 0, receipts)
 
     for _ in crashes(disk, another_try):
@@ -172,7 +128,7 @@ def test_crash_upon_crash_ends_well(tmp_path, torn):
 
 
 def test_a_batch_done_again_leaves_files_that_may_have_been_read(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[1], [2]]))
     before = {file.name: file.stat().st_ino for file in tmp_path.glob("part-*")}
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[2], [], [1]]))
@@ -183,13 +139,13 @@ def test_a_batch_done_again_leaves_files_that_may_have_been_read(tmp_path):
 @disks
 def test_nothing_remains_of_a_batch_that_turns_out_empty(tmp_path, torn):
     disk = Disk(torn=torn)
-    place = folder(tmp_path, disk)
+    place = folder_on(tmp_path, disk)
     batches = iter(range(1000))
 
     def try_with_rows() -> None:
         nonlocal batch
         batch = next(batches)
-        receipts = written(folder(tmp_path), batch, [[1], [2]])
+        receipts = written(folder_on(tmp_path), batch, [[1], [2]])
         FilesCommitter(place, JSON).commit(RUN, batch, receipts)
         FilesCommitter(place, JSON).commit(RUN, batch, [])
 
@@ -206,8 +162,8 @@ def test_a_job_that_is_put_back_undoes_what_came_after(tmp_path, torn):
     roots = (tmp_path / str(number) for number in range(1000))
 
     def commit(batch: int, rows: list[int]) -> None:
-        receipts = written(folder(root), batch, [[row] for row in rows])
-        FilesCommitter(folder(root, disk), JSON).commit(RUN, batch, receipts)
+        receipts = written(folder_on(root), batch, [[row] for row in rows])
+        FilesCommitter(folder_on(root, disk), JSON).commit(RUN, batch, receipts)
 
     def put_back() -> None:
         nonlocal root
@@ -228,7 +184,7 @@ def test_a_job_that_is_put_back_undoes_what_came_after(tmp_path, torn):
 
 
 def test_another_life_of_the_job_adds_to_the_folder(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[1]]))
     writer = FilesWriter(place, JSON, Slice("ffff0000", 0, 0, 0))
     writer.write(pa.table({"n": [2]}))
@@ -238,7 +194,7 @@ def test_another_life_of_the_job_adds_to_the_folder(tmp_path):
 
 
 def test_a_batch_that_is_resumed_in_another_format_is_not_there_twice(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[1]]))
     csv = Files("", "csv")
     writer = FilesWriter(place, csv, Slice(RUN, 0, 0, 0))
@@ -250,7 +206,7 @@ def test_a_batch_that_is_resumed_in_another_format_is_not_there_twice(tmp_path):
 
 
 def test_attempts_that_died_are_cleaned_up(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     committer = FilesCommitter(place, JSON)
     receipts = written(place, 0, [[1]])
     abandoned(place, 0, [1])
@@ -263,7 +219,7 @@ def test_attempts_that_died_are_cleaned_up(tmp_path):
 
 
 def test_a_slow_attempt_does_not_mind_that_its_file_is_gone(tmp_path):
-    place = folder(tmp_path)
+    place = folder_on(tmp_path)
     slow = FilesWriter(place, JSON, Slice(RUN, 0, 0, 1))
     slow.write(pa.table({"n": [1]}))
     slow._write_groups()
@@ -290,13 +246,13 @@ def test_any_story_of_crashes_ends_with_each_row_once(tmp_path_factory, batches,
     root = tmp_path_factory.mktemp("story")
     reader = Reader(root)
     disk = Disk(reader.look, torn)
-    place = folder(root, disk)
+    place = folder_on(root, disk)
     committer = FilesCommitter(place, JSON)
     for batch, (size, attempts) in enumerate(batches):
         rows = [batch * 10 + n for n in range(size)]
         for slices, last, new_process, dying in attempts:
             if dying:
-                abandoned(folder(root), batch, [-1])
+                abandoned(folder_on(root), batch, [-1])
             disk.operations, disk.last = 0, last
             if new_process:
                 committer = FilesCommitter(place, JSON)
@@ -328,86 +284,10 @@ def test_every_reader_reads_the_folder(tmp_path):
     assert sorted(pd.read_parquet(tmp_path)["n"]) == [0, 1]
 
 
-def test_a_large_slice_is_written_in_groups(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_GROUP_ROWS", 100)
-    target = Files(str(tmp_path), "parquet")
-    place = Folder.of("totals", target.path)
-    writer = FilesWriter(place, target, Slice(RUN, 0, 0, 0))
-    waiting = 0
-    for start in range(0, 400, 40):
-        writer.write(pa.table({"n": list(range(start, start + 40))}))
-        waiting = max(waiting, writer._rows)
-    writer.write(pa.table({"n": list(range(400, 1000))}))
-    FilesCommitter(place, target).commit(RUN, 0, [writer.close()])
-    (file,) = tmp_path.glob("*.parquet")
-    made = pa.parquet.ParquetFile(file)
-    groups = [made.metadata.row_group(n).num_rows for n in range(made.num_row_groups)]
-    assert made.read()["n"].to_pylist() == list(range(1000))
-    assert waiting < 100
-    assert all(100 <= rows < 200 for rows in groups[:-1])
-
-
-def test_wide_rows_do_not_wait_for_a_full_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_GROUP_BYTES", 1000)
-    place = folder(tmp_path)
-    writer = FilesWriter(place, JSON, Slice(RUN, 0, 0, 0))
-    writer.write(pa.table({"n": ["x" * 2000]}))
-    assert writer._rows == 0
-    assert hidden(tmp_path)
-    writer.abort()
-
-
-class Full(Disk):
-    """A disk without room."""
-
-    def open_output_stream(self, path, metadata):
-        raise OSError(errno.ENOSPC, "Error writing bytes to file")
-
-
-def test_a_full_disk_is_an_error_that_says_what_to_do(tmp_path):
-    place = folder(tmp_path, Full())
-    writer = FilesWriter(place, JSON, Slice(RUN, 0, 0, 0))
-    writer.write(pa.table({"n": [1]}))
-    with pytest.raises(RunError) as caught:
-        writer.close()
-    assert str(caught.value) == (
-        f"MS208 in step 'totals': cannot write to {str(tmp_path)!r}: No space left on device\n"
-        "  What to do: make room there, then run the job again: it resumes with this batch\n"
-        "  More: millstream help MS208"
-    )
-    assert isinstance(caught.value.__cause__, OSError)
-    writer.abort()
-    assert hidden(tmp_path) == []
-
-
-@pytest.mark.parametrize("format", ["parquet", "json", "csv", "text"])
-def test_a_disk_that_fills_up_half_way_is_such_an_error_too(tmp_path, monkeypatch, format):
-    monkeypatch.setattr(files, "_GROUP_ROWS", 1)
-    place = folder(tmp_path)
-    monkeypatch.setattr(
-        Folder,
-        "create",
-        lambda self, name, compression: fs.LocalFileSystem().open_output_stream("/dev/full"),
-    )
-    writer = FilesWriter(place, Files("", format), Slice(RUN, 0, 0, 0))
-    rows = pa.table({"n": ["x" * 1_000_000] * 10})
-    with pytest.raises(RunError, match="No space left on device"):
-        _ = [writer.write(rows) for _ in range(10)]
-    writer.abort()
-    del writer
-    gc.collect()  # a half-open writer of parquet would complain here
-
-
-def test_a_path_that_cannot_be_a_folder_is_such_an_error_too():
-    place = Folder.of("totals", "/dev/null/totals")
-    with pytest.raises(RunError, match="MS208 in step 'totals': .*'/dev/null/totals': Not a dir"):
-        written(place, 0, [[1]])
-
-
 def test_what_a_task_wrote_on_another_machine_is_missed(tmp_path):
-    receipts = written(folder(tmp_path / "there"), 0, [[1]])
+    receipts = written(folder_on(tmp_path / "there"), 0, [[1]])
     with pytest.raises(RunError) as caught:
-        FilesCommitter(folder(tmp_path / "here"), JSON).commit(RUN, 0, receipts)
+        FilesCommitter(folder_on(tmp_path / "here"), JSON).commit(RUN, 0, receipts)
     assert caught.value.code == "MS208"
     assert "a folder that all machines of the cluster share" in caught.value.fix
     assert shown(tmp_path / "here") == []
@@ -426,15 +306,3 @@ def test_a_relative_path_is_below_where_the_program_runs(tmp_path, monkeypatch):
     place = Folder.of("totals", "out:1")
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[1]]))
     assert shown(tmp_path / "out:1") == [1]
-
-
-def test_sparks_name_of_s3_is_understood():
-    assert Folder.of("totals", "s3a://bucket/totals?region=eu-west-1").place == (
-        "s3",
-        "bucket/totals",
-    )
-
-
-def test_a_file_system_that_no_one_knows_is_refused():
-    with pytest.raises(PlanError, match="MS113 in step 'totals': 'ftp://host/out' names no folder"):
-        Folder.of("totals", "ftp://host/out")

@@ -14,7 +14,8 @@ from disks import Disk, Reader, disks, hidden, shown
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.targets import Files
 from millstream.sinks.fence import Fence, record_name
-from millstream.sinks.files import FilesCommitter, FilesWriter
+from millstream.sinks.files.committer import FilesCommitter
+from millstream.sinks.files.writer import FilesWriter
 from millstream.sinks.slices import Slice
 from millstream.spark.driver.ledger import Commits
 from millstream.system.folders import Folder

@@ -1,0 +1,1 @@
+"""The sink that prints batches to standard output."""
