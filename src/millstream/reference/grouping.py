@@ -165,8 +165,9 @@ class GroupByKeyAndWindow:
     ) -> dict[Interval, Interval]:
         """Makes the windows of new elements live; which live window each became part of."""
         home = {}
-        open_windows = {window for window, state in windows.items() if not state.closed}
-        for union, members in self.windows.merge(new | open_windows).items():
+        merging = windows if self.windowing.where.merging else ()
+        others = {window for window in merging if not windows[window].closed}
+        for union, members in self.windows.merge(new | others).items():
             merged = [windows.pop(member) for member in members if member in windows]
             if len(merged) == 1 and merged[0].window == union:
                 windows[union] = merged[0]  # nothing grew: its history continues
