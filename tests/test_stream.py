@@ -13,7 +13,8 @@ import pytest
 import millstream as ms
 from millstream.model.windowing import Windowing
 from millstream.plan import other_words
-from millstream.plan.nodes import Grouping, KeyFunction, Rejected, Select, SideOutput, Sink
+from millstream.plan.nodes import KeyFunction, Rejected, Select, SideOutput, Sink
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.settings import Settings
 from millstream.plan.targets import Console, Each, Files, Memory
 from millstream.sources import test_stream

@@ -25,7 +25,7 @@ from bags import bag
 from millstream.jobs.job import Job, run_to_the_end
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.reference.interpreter import Interpreter
 from millstream.spark.driver.ledger import written
 from waiting import until

@@ -10,7 +10,7 @@ from millstream.engine.state.blobs import unpacked
 from millstream.physical.operators import spec_of
 from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import physical
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.spark.worker.envelopes import ARROW
 from millstream.spark.worker.output import Output
 from millstream.spark.worker.tasks.to_shards import ToShards

@@ -12,12 +12,13 @@ from itertools import groupby
 from millstream.engine.operator import BUCKETS, BY_WINDOW
 from millstream.physical.operators import spec_of
 from millstream.physical.plan import Instance, Physical
-from millstream.plan.explain.details import Line, aligned, details
+from millstream.plan.explain.details import aligned, details
 from millstream.plan.names import kind_of
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
     KafkaSource,
+    Line,
     Node,
     Sink,
     SplitSource,

@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from millstream.model.aggregates import Aggregate, Combine, Count
-from millstream.model.refinements import retracting
 from millstream.model.watermarks import WatermarkPolicy
-from millstream.model.windowing import Windowing
-from millstream.plan.finishing import uses_clock
 from millstream.plan.layouts import Layout, layout_of
 from millstream.plan.positions import Position, RecordFormat
 from millstream.plan.sql.expressions import Expression
@@ -19,6 +15,10 @@ from millstream.plan.types.schema import Field, Schema
 
 OnError = Literal["fail", "reject", "drop"]
 OnMalformed = Literal["reject", "null"]
+
+
+Line = tuple[str, str]
+"""A label, and what is to be said under it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +265,16 @@ class Stateful(Node):
         return tuple(port.input for port in self.ports)
 
     @property
+    def details(self) -> list[Line]:
+        """What it does, in labelled lines."""
+        raise unknown_kind(self)
+
+    @property
+    def own_columns(self) -> tuple[Field, ...]:
+        """Columns that every operator of its kind adds, which need no types where it is shown."""
+        return ()
+
+    @property
     def retracts(self) -> bool:
         """Whether it may take back rows that it emitted."""
         return False
@@ -303,78 +313,6 @@ class Stateful(Node):
     def computed(self, port: Port) -> dict[str, Key]:
         """The same by the engine's names."""
         return {each.name: each.value for each in self.computing(port)}
-
-
-@dataclass(frozen=True, eq=False)
-class Grouping(Stateful):
-    """Groups by key and window, and aggregates each pane."""
-
-    kind: ClassVar[str] = "aggregate"
-    tags: ClassVar[tuple[str, ...]] = ("late",)
-
-    windowing: Windowing
-    aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
-
-    @property
-    def input(self) -> Node:
-        """The step that feeds its one port."""
-        return self.ports[0].input
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of its one port."""
-        return self.ports[0].keys
-
-    @property
-    def retracts(self) -> bool:
-        """Whether its refinement takes panes back."""
-        return self.windowing.refine is retracting
-
-    @property
-    def uses_clock(self) -> bool:
-        """Whether its trigger looks at processing time."""
-        return uses_clock(self.windowing.when)
-
-    @property
-    def key_columns(self) -> tuple[str, ...]:
-        """Its keys, which are columns of each pane."""
-        return tuple(name for name, _ in self.keys)
-
-    @property
-    def needs_whole_rows(self) -> bool:
-        """Whether a key or an aggregate is made of the whole row."""
-        whole = any(i.of is None and not isinstance(a, Count) for _, a, i in self.aggregates)
-        return whole or super().needs_whole_rows
-
-    @property
-    def state_types(self) -> tuple[str, ...]:
-        """The types of its keys and of what it aggregates."""
-        values = (f"{n} {i.of.type if i.of else 'row'}" for n, _, i in self.aggregates)
-        return (*super().state_types, *values)
-
-    @property
-    def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:
-        """Those of its ``combine`` aggregates."""
-        for _, aggregate, _ in self.aggregates:
-            if isinstance(aggregate, Combine):
-                for part in ("create", "add", "extract"):
-                    yield f"{part} of {aggregate!r}", getattr(aggregate, part)
-
-    def computing(self, port: Port) -> Iterator[Computed]:
-        """The keys, and the values and orders of the aggregates."""
-        yield from super().computing(port)
-        for i, (_, aggregate, inputs) in enumerate(self.aggregates):
-            for role, value in (("of", inputs.of), ("by", inputs.by)):
-                if value is not None:
-                    yield Computed(f"{role} {i}", str(aggregate), value)
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateInputs:
-    """The checked expressions of an aggregate: its value (None: the whole row) and its order."""
-
-    of: Expression | None
-    by: Expression | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
-from millstream.plan import nodes
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
+from millstream.plan.operators import grouping as plan
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
@@ -65,7 +65,7 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
 
 def operators_of(engine: str) -> Operators:
     """What makes the operators of a program that runs on an engine."""
-    return {**OPERATORS, nodes.Grouping: partial(Grouping, make=groups_of(engine))}
+    return {**OPERATORS, plan.Grouping: partial(Grouping, make=groups_of(engine))}
 
 
 def groups_of(engine: str) -> MakeGroups:

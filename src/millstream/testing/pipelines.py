@@ -11,7 +11,8 @@ from millstream.model.errors import PlanError, TestingError, did_you_mean
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
-from millstream.plan.nodes import Grouping, Node, Source, walk
+from millstream.plan.nodes import Node, Source, walk
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
 from millstream.reference.elements import Emission, Late

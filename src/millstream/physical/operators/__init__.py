@@ -8,7 +8,8 @@ from typing import Any
 from millstream.physical.operators.grouping import GroupingSpec
 from millstream.physical.operators.spec import OperatorSpec
 from millstream.physical.plan import Physical
-from millstream.plan.nodes import Grouping, Stateful, unknown_kind
+from millstream.plan.nodes import Stateful, unknown_kind
+from millstream.plan.operators.grouping import Grouping
 
 SPECS: dict[type[Stateful], type[OperatorSpec[Any]]] = {Grouping: GroupingSpec}
 

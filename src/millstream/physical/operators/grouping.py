@@ -16,8 +16,8 @@ from millstream.model.aggregates import Aggregate
 from millstream.model.refinements import retracting
 from millstream.model.windowing import Windowing
 from millstream.physical.operators.spec import OperatorSpec
-from millstream.plan import nodes
 from millstream.plan.lineage import taking_back
+from millstream.plan.operators import grouping as plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
     takes_retractions: bool
 
     @classmethod
-    def settings(cls, node: nodes.Grouping) -> dict[str, Any]:
+    def settings(cls, node: plan.Grouping) -> dict[str, Any]:
         return {
             "windowing": node.windowing,
             "aggregates": tuple(
@@ -77,7 +77,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
         return pane_rows(table, list(self.keys), names) if tag == ROWS else late_rows(table)
 
 
-def _as_text(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> Aggregate:
+def _as_text(aggregate: Aggregate, inputs: plan.AggregateInputs) -> Aggregate:
     """The aggregate with text in place of PySpark's Columns, which only the driver can have."""
     columns = {"of": inputs.of, "by": inputs.by}
     return replace(
@@ -85,6 +85,6 @@ def _as_text(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> Aggregate:
     )
 
 
-def has_input(aggregate: Aggregate, inputs: nodes.AggregateInputs) -> bool:
+def has_input(aggregate: Aggregate, inputs: plan.AggregateInputs) -> bool:
     """Whether the aggregate reads a value: of an expression, or the whole row."""
     return inputs.of is not None or aggregate.name != "count"

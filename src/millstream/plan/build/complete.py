@@ -10,7 +10,8 @@ from millstream.model.triggers import DEFAULT_TRIGGER, AtWatermark
 from millstream.model.windowing import Windowing
 from millstream.plan.build.kafka import checked_choice
 from millstream.plan.lineage import kind_column
-from millstream.plan.nodes import Grouping, Node, Select, WithColumns
+from millstream.plan.nodes import Node, Select, WithColumns
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import Table
 

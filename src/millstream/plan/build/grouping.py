@@ -12,16 +12,14 @@ from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import AggregateInputs, Grouping, Node, Port, SideOutput
+from millstream.plan.nodes import Node, Port, SideOutput
+from millstream.plan.operators.grouping import KIND, PANE, WINDOW, AggregateInputs, Grouping
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.steps import in_step
 from millstream.plan.types.result_types import result_type
 from millstream.plan.types.schema import Field, Schema, quoted
 
-WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
-PANE = Field("pane", "STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>")
-KIND = Field("kind", "STRING")
 REASON = Field("reason", "STRING")
 
 

@@ -13,7 +13,7 @@ from millstream.plan.checks.missing_watermark import check_windows_end
 from millstream.plan.checks.retractions import check_retractions
 from millstream.plan.checks.trigger_safety import check_trigger_safety
 from millstream.plan.checks.unwindowed import check_unwindowed
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.steps import in_step
 
 GROUPING_CHECKS = (

@@ -19,7 +19,7 @@ from millstream.model.aggregates import (
     Variance,
 )
 from millstream.model.errors import PlanError
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.result_types import NUMBERS, base_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.model.errors import PlanError
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import is_bounded
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.spelling import spelled
 
 

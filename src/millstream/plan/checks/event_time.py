@@ -5,7 +5,7 @@ from __future__ import annotations
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.lineage import untimed
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.spelling import spelled
 from millstream.plan.types.result_types import NUMBERS, base_type
 from millstream.plan.types.schema import Schema

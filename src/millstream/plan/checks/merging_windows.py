@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.plan.lineage import feeding
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.spelling import spelled
 
 

@@ -8,7 +8,8 @@ from millstream.model.errors import PlanError
 from millstream.model.triggers import AtWatermark, Trigger
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import unfollowed
-from millstream.plan.nodes import EventTime, Grouping, Node, Source, SplitSource, walk
+from millstream.plan.nodes import EventTime, Node, Source, SplitSource, walk
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.spelling import spelled
 
 

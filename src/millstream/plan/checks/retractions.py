@@ -5,7 +5,8 @@ from __future__ import annotations
 from millstream.model.errors import PlanError
 from millstream.model.refinements import discarding
 from millstream.plan.lineage import kind_column, taking_back, up_to_operators
-from millstream.plan.nodes import EventTime, Filter, Grouping, Node, Select, Union, WithColumns
+from millstream.plan.nodes import EventTime, Filter, Node, Select, Union, WithColumns
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 
 

@@ -9,7 +9,7 @@ from millstream.model.errors import PlanError
 from millstream.model.triggers import AfterCount, AtWatermark, Repeatedly, Trigger
 from millstream.model.windowing import Windowing
 from millstream.plan.finishing import Moment, may_lose_data
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.spelling import spelled
 
 _TOO_EARLY = "may finish before its window ends"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.plan.lineage import is_bounded
-from millstream.plan.nodes import Grouping
+from millstream.plan.operators.grouping import Grouping
 
 
 def check_unwindowed(node: Grouping) -> None:

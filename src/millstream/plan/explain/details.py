@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from millstream.model.durations import format_duration
 from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import function_name
-from millstream.plan.build.grouping import KIND, PANE, WINDOW
+from millstream.plan.explain.words import keys_text, named_text, when_text, where_text
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
     Filter,
     FrameSource,
     Function,
-    Grouping,
     KafkaSource,
-    Keys,
+    Line,
     Node,
     RateSource,
     Rejected,
@@ -26,16 +24,15 @@ from millstream.plan.nodes import (
     Source,
     SplitSource,
     SqlStep,
+    Stateful,
     Union,
     WithColumns,
     unknown_kind,
 )
 from millstream.plan.settings import Settings
-from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Table, Target
 from millstream.plan.types.schema import quoted
 
-Line = tuple[str, str]
 _UNSAID = Windowing()
 
 
@@ -55,7 +52,7 @@ def details(node: Node) -> list[Line]:
             return [("keeps", f"{node.condition.text}{_failing(node)}")]
         case Select() | WithColumns():
             label = "gives" if isinstance(node, Select) else "adds"
-            columns = ", ".join(_named(n, e) for n, e in node.columns)
+            columns = ", ".join(named_text(n, e) for n, e in node.columns)
             return [(label, f"{columns}{_failing(node)}")]
         case Function():
             name = function_name(node.function)
@@ -66,8 +63,8 @@ def details(node: Node) -> list[Line]:
             return [("takes", f"what {node.input.name!r} emits as {node.tag}")]
         case Rejected():
             return [("takes", f"what {node.input.name!r} and the steps behind it rejected")]
-        case Grouping():
-            return _four_answers(node)
+        case Stateful():
+            return node.details
         case Sink():
             return _writing(node.target)
         case Union():
@@ -86,19 +83,19 @@ def aligned(lines: list[Line]) -> list[str]:
 
 
 def columns(node: Node) -> str:
-    """The columns that the step puts out; those that every grouping adds need no types."""
-    own = (WINDOW, PANE, KIND) if isinstance(node, Grouping) else ()
+    """The columns that the step emits; those that every operator of its kind adds need no types."""
+    own = node.own_columns if isinstance(node, Stateful) else ()
     return ", ".join(f.name if f in own else str(f) for f in node.schema)
 
 
 def setting_lines(settings: Settings) -> list[Line]:
     """What is set for the next operator."""
     keys, windowing = settings.keys, settings.windowing
-    lines = [("key", _keys(keys))] if keys else []
+    lines = [("key", keys_text(keys))] if keys else []
     if windowing.window is not None:
-        lines.append(("window", _where(windowing)))
+        lines.append(("window", where_text(windowing)))
     if windowing.trigger is not None:
-        lines.append(("trigger", _when(windowing)))
+        lines.append(("trigger", when_text(windowing)))
     if windowing.refine is not _UNSAID.refine:
         lines.append(("refine", repr(windowing.refine)))
     return lines
@@ -216,44 +213,6 @@ def _counted(n: int, what: str) -> str:
     return f"1 {what}" if n == 1 else f"{n} {what}s"
 
 
-def _four_answers(node: Grouping) -> list[Line]:
-    what = ", ".join(f"{quoted(name)} = {aggregate!r}" for name, aggregate, _ in node.aggregates)
-    return [
-        ("key", _keys(node.keys) or "none: one group for everything"),
-        ("what", what),
-        ("where", _where(node.windowing)),
-        ("when", _when(node.windowing)),
-        ("how", repr(node.windowing.refine)),
-    ]
-
-
-def _where(windowing: Windowing) -> str:
-    parts = [f"{windowing.where!r}{_by_default(windowing.window)}"]
-    if windowing.allowed_lateness:
-        parts.append(f"allowed lateness {format_duration(windowing.allowed_lateness)}")
-    options = ("on_time", "closing", "timestamp")
-    said = [o for o in options if getattr(windowing, o) != getattr(_UNSAID, o)]
-    return ", ".join([*parts, *(f"{option} {getattr(windowing, option)}" for option in said)])
-
-
-def _when(windowing: Windowing) -> str:
-    loss = ", data loss allowed" if windowing.allow_data_loss else ""
-    return f"{windowing.when!r}{_by_default(windowing.trigger)}{loss}"
-
-
-def _by_default(chosen: object) -> str:
-    return " by default" if chosen is None else ""
-
-
-def _keys(keys: Keys) -> str:
-    return ", ".join(
-        _named(name, key)
-        if isinstance(key, Expression)
-        else f"{name} = {function_name(key.function)}(row)"
-        for name, key in keys
-    )
-
-
 _FATES = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
 
 
@@ -262,8 +221,3 @@ def _failing(node: SqlStep) -> str:
     if node.on_error == "fail":
         return ""
     return f"; a row of which that cannot be computed {_FATES[node.on_error]}"
-
-
-def _named(name: str, expression: Expression) -> str:
-    alone = expression.text in (name, quoted(name))
-    return expression.text if alone else f"{quoted(name)} = {expression.text}"

@@ -20,7 +20,7 @@ from millstream.model.aggregates import (
     Sum,
     Top,
 )
-from millstream.plan.nodes import AggregateInputs
+from millstream.plan.operators.grouping import AggregateInputs
 from millstream.plan.types.schema import Schema
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from millstream.plan import nodes
+from millstream.plan.nodes import Stateful, unknown_kind
+from millstream.plan.operators import grouping as plan
 from millstream.reference.operators.grouping import Grouping
 from millstream.reference.operators.operator import Operator, Operators
 
 OPERATORS: Operators = {
-    nodes.Grouping: Grouping,
+    plan.Grouping: Grouping,
 }
 
 
-def operator_of(node: nodes.Stateful, operators: Operators) -> Operator:
+def operator_of(node: Stateful, operators: Operators) -> Operator:
     """The operator that runs a node."""
     if type(node) not in operators:
-        raise nodes.unknown_kind(node)
+        raise unknown_kind(node)
     return operators[type(node)](node)

@@ -17,13 +17,13 @@ from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
     Filter,
-    Grouping,
     Select,
     SqlStep,
     Stateful,
     WithColumns,
     unknown_kind,
 )
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.sql.failures import sql_of, sql_reason
 from millstream.plan.types.schema import hidden

@@ -9,7 +9,8 @@ from millstream.physical.operators.grouping import has_input
 from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import Instance, column_of
 from millstream.plan.lineage import kind_column
-from millstream.plan.nodes import Grouping, KeyFunction
+from millstream.plan.nodes import KeyFunction
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.sql.failures import sql_of
 from millstream.plan.types.schema import hidden

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.engine.rows import SPLIT
-from millstream.plan.nodes import Grouping, KafkaSource, Source
+from millstream.plan.nodes import KafkaSource, Source
+from millstream.plan.operators.grouping import Grouping
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import pane_form
 from millstream.spark.lower.row_types import arrow_of

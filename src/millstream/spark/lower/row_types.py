@@ -13,20 +13,20 @@ from pyspark.sql.types import DataType, StructField, StructType
 from millstream.model.errors import PlanError
 from millstream.physical.plan import Instance, Physical, column_of
 from millstream.plan.build.frames import type_text
-from millstream.plan.build.grouping import REASON, WINDOW
+from millstream.plan.build.grouping import REASON
 from millstream.plan.build.steps import REJECTED
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
     Filter,
     Function,
-    Grouping,
     KafkaSource,
     Select,
     Sink,
     WithColumns,
     unknown_kind,
 )
+from millstream.plan.operators.grouping import WINDOW, Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.ddl import read_type
 from millstream.plan.types.result_types import result_type
