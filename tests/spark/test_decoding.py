@@ -182,8 +182,8 @@ NO_INSTANTS = [
 
 @pytest.mark.parametrize("text", NO_INSTANTS)
 def test_other_texts_are_no_instants(text):
-    assert "column 'x' has no timestamp[us, tz=UTC]" in refused(f'"{text}"', INSTANT)
-    assert "column 'x' has no list<" in refused(f'["{text}"]', pa.list_(INSTANT))
+    assert "column 'x' has no TIMESTAMP" in refused(f'"{text}"', INSTANT)
+    assert "column 'x' has no ARRAY<TIMESTAMP>" in refused(f'["{text}"]', pa.list_(INSTANT))
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_the_reason_says_what_is_wrong_where():
     )
     schema = pa.schema([("at", INSTANT)])
     assert why_not('{"at": "noon"}', schema) == (
-        "column 'at' has no timestamp[us, tz=UTC]: 'noon' is no time in ISO 8601"
+        "column 'at' has no TIMESTAMP: 'noon' is no time in ISO 8601"
     )
 
 

@@ -26,6 +26,7 @@ from millstream.engine.rows import from_arrow
 from millstream.model.instants import FIRST, LAST
 from millstream.plan.positions import RecordFormat
 from millstream.plan.types.values import exactly
+from millstream.spark.sources.type_names import type_name
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT = pa.timestamp("us", "UTC")
@@ -204,7 +205,8 @@ def _column(values: list[Any], field: pa.Field, refused: Reasons) -> pa.Array:
             pa.scalar(finished, kind)
             made.append(finished)
         except _UNFIT as error:
-            refused.setdefault(place, f"column {field.name!r} has no {kind}: {_said(error)}")
+            why = f"column {field.name!r} has no {type_name(kind)}: {_said(error)}"
+            refused.setdefault(place, why)
             made.append(None)
     return pa.array(made, kind)
 

@@ -25,7 +25,8 @@ from millstream.plan.types.result_types import base_type
 from millstream.plan.types.schema import Field, Schema
 from millstream.spark.sources.lines import cut_lines, lines_of, opened_file
 from millstream.spark.sources.listing import check_there, listed
-from millstream.spark.sources.loading import depth, folders_say, is_alike, type_name, wrong_type
+from millstream.spark.sources.loading import depth, folders_say, is_alike, wrong_type
+from millstream.spark.sources.type_names import type_name
 
 _MOST_FILES = 1000
 _MOST_BYTES = 64 << 20

@@ -20,15 +20,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkTypeError
-from pyspark.sql.pandas.types import from_arrow_type
 
 from millstream.engine.rows import from_arrow
-from millstream.model.errors import PlanError, RunError
-from millstream.plan.build.frames import type_text
+from millstream.model.errors import RunError
 from millstream.plan.layouts import Layout
 from millstream.spark.sources.decoding import Reasons, decoded, decoded_fields
 from millstream.spark.sources.lines import Cut, cut_lines, lines_of, opened_file
+from millstream.spark.sources.type_names import type_name
 
 PATH = "path"
 """The column that names a file, in Spark's format ``binaryFile``."""
@@ -238,21 +236,6 @@ def wrong_type(
         "with_columns(…); or take away a file that is not of this data",
         step=step,
     )
-
-
-def type_name(kind: pa.DataType) -> str:
-    """A type of Arrow as SQL says it, if SQL has it.
-
-    >>> type_name(pa.int32()), type_name(pa.large_string()), type_name(pa.uint64())
-    ('INT', 'STRING', 'uint64')
-    """
-    # sqlglot takes a while to import: only workers that have an error to report pay it.
-    from millstream.plan.types.ddl import read_type
-
-    try:
-        return read_type(type_text(from_arrow_type(kind)))
-    except (PySparkTypeError, PlanError):
-        return str(kind)
 
 
 def _fitting(step: str, file: PurePosixPath, field: pa.Field, column: pa.Array) -> pa.Array:
