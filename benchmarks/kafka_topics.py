@@ -19,7 +19,10 @@ from benchmarks.spec import Spec
 from millstream.kafka.admin.topics import create_topic
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import partitions_of
-from millstream.kafka.writing import Place, Records, prepare_markers, write_once
+from millstream.kafka.delivery.kafka_slice import KafkaSlice
+from millstream.kafka.delivery.markers import prepare_markers
+from millstream.kafka.delivery.records import Records
+from millstream.kafka.delivery.transactions import transactions
 
 PARTITIONS = 4
 _AT_ONCE = 50_000
@@ -36,11 +39,11 @@ def made(spec: Spec) -> None:
 def send(batch: Batch, number: int, spec: Spec) -> None:
     """Sends a batch in one transaction, so that a contender sees all of it at once."""
     topic, _ = spec.topics
-    place = Place(Connection(spec.servers), topic, f"bench-{topic}", 0)
+    slice = KafkaSlice(Connection(spec.servers), topic, f"bench-{topic}", 0)
     # In turn, so that all partitions have come equally far when the batch ends.
     turns = [n % PARTITIONS for n in range(_AT_ONCE)]
     records = [Records(v, hashes=turns[: len(v)]) for v in _values(batch)]
-    write_once(place, number, records)
+    transactions().write(slice, number, records)
 
 
 def _values(batch: Batch) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Rows as records of Kafka, and the words by which slices of them are known."""
+"""Rows as records of Kafka, and the ids of their slices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import millstream as ms
 from millstream.kafka.client.partitioning import java_hash
 from millstream.plan.targets import Kafka
-from millstream.sinks.kafka import KafkaWriter, records_of
+from millstream.sinks.kafka import kafka_slice, records_of
 from millstream.sinks.slices import Slice
 
 NOWHERE = "127.0.0.1:1"
@@ -30,14 +30,15 @@ def target(stream: ms.Stream, **options: object) -> Kafka:
         (("a%2Fb", "", 0), ("a/b", "", 0)),
     ],
 )
-def test_no_two_slices_are_known_by_the_same_words(one, other):
+def test_no_two_slices_have_the_same_ids(one, other):
     rows = target(ms.from_rows([("red",)], "team string"))
 
-    def place(sink, name, number):
-        return KafkaWriter(sink, rows, Slice("a1b2c3d4", 0, number, 0, name))._place
+    def written(sink, name, number):
+        return kafka_slice(sink, rows, Slice("a1b2c3d4", 0, number, 0, name))
 
-    assert place(*one).id != place(*other).id
-    assert (place(*one).group, place(*one).number) != (place(*other).group, place(*other).number)
+    first, second = written(*one), written(*other)
+    assert first.transactional_id != second.transactional_id
+    assert (first.group, first.number) != (second.group, second.number)
 
 
 ROWS = pa.table({"team": ["red", "blue"], "kind": ["-", "+"], "n": [1, 2]})

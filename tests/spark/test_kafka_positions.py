@@ -15,7 +15,10 @@ from millstream.kafka.admin.topics import create_topic, delete_records, delete_t
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import topic_names
 from millstream.kafka.client.positions import Position
-from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
+from millstream.kafka.delivery.kafka_slice import KafkaSlice
+from millstream.kafka.delivery.markers import MARKERS, prepare_markers
+from millstream.kafka.delivery.records import Records
+from millstream.kafka.delivery.transactions import transactions
 from millstream.model.errors import KafkaError, PlanError, RunError
 from millstream.spark.driver.kafka_losses import Losses
 from millstream.spark.driver.known_topics import KnownTopics
@@ -55,7 +58,8 @@ def trimmed(broker):
 def test_a_pattern_is_not_for_the_topics_that_kafka_and_millstream_keep(broker, opened):
     connection, own = Connection(broker.servers), topics.new_topic(broker.servers)
     prepare_markers(connection, 1)
-    write_once(Place(connection, own, f"group-{own}", 0), 0, [Records(["in a transaction"])])
+    slice = KafkaSlice(connection, own, f"group-{own}", 0)
+    transactions().write(slice, 0, [Records(["in a transaction"])])
     assert {MARKERS, "__transaction_state"} <= {*topic_names(connection, internal=True)}
     (found,) = opened(None, pattern=".*")
     assert own in found.partitions

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from millstream.kafka.admin.topics import create_topic, delete_topic
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import partitions_of, topic_ids, topic_names
+from millstream.kafka.delivery.kafka_slice import KafkaSlice
 from waiting import until
 
 _numbers = count(1)
@@ -73,6 +74,11 @@ def read(servers: str, topic: str, isolation: str = "read_committed") -> list[Re
         return _to_the_ends(consumer, len(places))
     finally:
         consumer.close()
+
+
+def values(slice: KafkaSlice) -> list[str | None]:
+    """The values in the topic of a slice, in order."""
+    return sorted(record.value for record in read(slice.connection.servers, slice.topic))
 
 
 def _to_the_ends(consumer: Consumer, partitions: int) -> list[Read]:

@@ -1,4 +1,4 @@
-"""The sink that is a topic of Kafka: rows become records, and a slice is written in one go."""
+"""The sink that is a topic of Kafka: rows become records, and a slice is written at once."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import pyarrow as pa
 from confluent_kafka.admin import AclOperation
 
 from millstream.engine.rows import from_arrow
-from millstream.kafka import writing
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import partitions_of
 from millstream.kafka.client.partitioning import java_hash
 from millstream.kafka.client.rights import check_group_right, check_topic_rights
+from millstream.kafka.delivery.at_least_once import plain_producers
+from millstream.kafka.delivery.kafka_slice import KafkaSlice
+from millstream.kafka.delivery.markers import MARKERS, prepare_markers
+from millstream.kafka.delivery.records import Records
+from millstream.kafka.delivery.transactions import transactions
 from millstream.kafka.settings import translated
-from millstream.kafka.writing import Place, Records, prepare_markers, write_once, write_some
 from millstream.plan.targets import Columns, Kafka, Target
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import SinkKind
@@ -31,36 +34,36 @@ class KafkaSink(SinkKind[Kafka]):
     """A topic of Kafka, for ``write_kafka``."""
 
     def check_access(self, slices: int) -> None:
-        """Refuses a topic that is not there or may not be written."""
+        """An error for a topic that does not exist or may not be written."""
         connection, topic = connection_of(self.target), self.target.topic
         partitions_of(connection, topic)
         check_topic_rights(connection, [topic], AclOperation.WRITE, "write to topic")
         if self._once:
             prepare_markers(connection, slices)
             once = "write once, with topic"
-            check_topic_rights(connection, [writing.MARKERS], AclOperation.READ, once)
+            check_topic_rights(connection, [MARKERS], AclOperation.READ, once)
 
     def check_run(self, run: str) -> None:
-        """Refuses a group that may not be used: writers would take that for brokers away."""
+        """MS328 for a group that may not be used: to writers, the brokers would seem away."""
         if self._once:
             doing = f"write exactly once to topic {self.target.topic!r}"
             check_group_right(connection_of(self.target), _group(self.name, run), doing)
 
     def opened(self) -> Target:
-        """Which brokers are meant is known where the job starts."""
+        """The same with the address of its brokers, which is known only where the job starts."""
         return replace(self.target, servers=connection_of(self.target).servers)
 
     def expect(self, slice: Slice) -> None:
-        """Begins the transaction of the slice."""
+        """Opens the slice in the background, while its rows are still computed."""
         if self._once:
-            writing.expect(_place(self.name, self.target, slice), slice.batch)
+            transactions().expect(kafka_slice(self.name, self.target, slice), slice.batch)
 
     def writer(self, slice: Slice) -> KafkaWriter:
-        """Writes a slice in one transaction, or as it is."""
+        """Writes a slice in one transaction, or at least once."""
         return KafkaWriter(self.name, self.target, slice)
 
     def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> KafkaCommitter:
-        """Slices commit themselves."""
+        """Has nothing to commit: each slice has its own transaction."""
         return KafkaCommitter()
 
     @property
@@ -69,54 +72,55 @@ class KafkaSink(SinkKind[Kafka]):
 
 
 class KafkaWriter:
-    """Collects the rows of a slice, and writes them when all of them are there."""
+    """Collects the rows of a slice, and writes all of them when it is closed."""
 
     def __init__(self, sink: str, target: Kafka, slice: Slice) -> None:
         self._target = target
         self._slice = slice
-        self._place = _place(sink, target, slice)
+        self._kafka_slice = kafka_slice(sink, target, slice)
         self._tables: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Keeps the rows: all of a slice is written in one transaction, maybe more than once."""
+        """Keeps the rows: a slice is written in one transaction, perhaps in several attempts."""
         if rows.num_rows:
             self._tables.append(rows)
 
     def close(self) -> bytes:
-        """Writes the slice, unless it was written before; returns when it is safe."""
-        tables, target, place = self._tables, self._target, self._place
+        """Writes the slice, unless it was written before; returns once its records have arrived."""
+        tables, target, slice = self._tables, self._target, self._kafka_slice
         if target.changes == "upsert" and tables:
             tables = [_latest(pa.concat_tables(tables), target)]
         records = [records_of(table, target) for table in tables]
         if target.delivery == "exactly_once":
-            write_once(place, self._slice.batch, records)
+            transactions().write(slice, self._slice.batch, records)
         else:
-            write_some(place.connection, place.topic, records)
+            plain_producers().write(slice.connection, slice.topic, records)
         return b""
 
     def abort(self) -> None:
-        """Forgets the rows; none has been sent."""
+        """Drops the rows; none has been sent."""
         self._tables.clear()
 
 
 def _group(sink: str, run: str) -> str:
-    # No two slices may be known by the same words, whatever is in the names: one would be
-    # taken for written when the other is.
+    # No two slices may have the same ids, whatever the names contain: once one of them is
+    # written, the other would count as written too.
     return f"millstream-{run[:16]}-{quote(sink, safe='')}"
 
 
-def _place(sink: str, target: Kafka, slice: Slice) -> Place:
+def kafka_slice(sink: str, target: Kafka, slice: Slice) -> KafkaSlice:
+    """The slice with its ids in Kafka."""
     group = _group(sink, slice.run)
-    # Numbers are those of partitions of the markers' topic, so one of a name would be too high.
-    known = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
-    return Place(connection_of(target), target.topic, *known)
+    # A number is a partition of the markers' topic, so a name cannot be turned into a number.
+    ids = (f"{group}/{slice.name}", 0) if slice.name else (group, slice.number)
+    return KafkaSlice(connection_of(target), target.topic, *ids)
 
 
 class KafkaCommitter:
-    """Slices commit themselves."""
+    """Has nothing to commit: each slice has its own transaction."""
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Nothing is left to do."""
+        """Does nothing."""
 
 
 def connection_of(target: Kafka) -> Connection:
@@ -128,11 +132,11 @@ def records_of(table: pa.Table, target: Kafka) -> Records:
     """The rows as records."""
     rows = from_arrow(table)
     values = _bytes(rows, target.value)
-    told = target.retracts and KIND not in _names(target.value)
+    needs_header = target.retracts and KIND not in _names(target.value)
     if target.retracts and target.changes == "upsert":
         values = values.set(rows[KIND] == "-", None)
-        told = False
-    named = dict(target.headers) | ({KIND: KIND} if told else {})
+        needs_header = False
+    named = dict(target.headers) | ({KIND: KIND} if needs_header else {})
     headers = {name: _bytes(rows, column).to_list() for name, column in named.items()}
     pairs = [list(zip(headers, row, strict=True)) for row in zip(*headers.values(), strict=True)]
     return Records(
@@ -158,7 +162,7 @@ def _names(columns: Columns) -> tuple[str, ...]:
 
 
 def _latest(table: pa.Table, target: Kafka) -> pa.Table:
-    """Of each key, what came last: a retraction only if nothing came in its place."""
+    """Of each key, the last row: a retraction only if no other row followed it."""
     assert target.key is not None
     keys = _bytes(from_arrow(table), target.key).to_frame("key").with_row_index()
     last = keys.group_by("key").agg(pl.col("index").max())["index"].sort()

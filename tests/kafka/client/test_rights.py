@@ -32,8 +32,11 @@ from brokers import started
 from millstream.cli.main import app
 from millstream.kafka.admin.topics import create_topic
 from millstream.kafka.client.connection import Connection
+from millstream.kafka.delivery.kafka_slice import KafkaSlice
+from millstream.kafka.delivery.markers import MARKERS, prepare_markers
+from millstream.kafka.delivery.records import Records
+from millstream.kafka.delivery.transactions import transactions
 from millstream.kafka.local.broker import HOST, Broker
-from millstream.kafka.writing import MARKERS, Place, Records, prepare_markers, write_once
 from millstream.model.errors import KafkaError
 from ports import free_port
 from waiting import until
@@ -216,11 +219,11 @@ def test_a_right_that_is_missing_is_named_in_seconds(
 
 def test_a_right_that_is_taken_away_is_named_too(guarded):
     guarded.give(NEEDED)
-    place = Place(guarded.connection("ann"), "out", "millstream-taken-away", 0)
-    assert write_once(place, 0, [Records(["a"])])
+    slice = KafkaSlice(guarded.connection("ann"), "out", "millstream-taken-away", 0)
+    assert transactions().write(slice, 0, [Records(["a"])])
     guarded.give(NEEDED - {("WRITE", "topic", "out")})
     with pytest.raises(KafkaError, match="MS328.*Write on topic 'out'"):
-        write_once(place, 1, [Records(["b"])])
+        transactions().write(slice, 1, [Records(["b"])])
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import cluster_topics, existing_topic, topic_ids, topic_names
 from millstream.kafka.client.positions import END, offsets_at
 from millstream.kafka.client.rights import check_group_right, check_topic_rights
+from millstream.kafka.delivery.markers import MARKERS
 from millstream.kafka.settings import DECIDED, java_settings, translated
-from millstream.kafka.writing import MARKERS
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.plan.positions import Position
