@@ -99,7 +99,12 @@ def entries(package: Module) -> list[tuple[str, Documented]]:
     """The public names outside of ``testing``, each with its module, in the order of the source."""
     found = [target(package[name]) for name in exported(package)]
     found += [target(package[path.removeprefix("millstream.")]) for path in RETURNED]
-    return [(entry.module.path, entry) for entry in sorted(found, key=line)]
+    return [(entry.module.path, entry) for entry in sorted(found, key=in_module)]
+
+
+def in_module(entry: Documented) -> tuple[str, int]:
+    """An entry's module, and where it is there."""
+    return entry.module.path, line(entry)
 
 
 def line(entry: Documented) -> int:

@@ -16,7 +16,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from millstream.reports.progress import Progress, rate_in_words, watermark_in_words
+from millstream.reports.amounts import rate_in_words
+from millstream.reports.progress import Progress, watermark_in_words
 
 from .program import LATENESS
 from .scoreboard import Firing, Scoreboard, Total, Window

@@ -9,7 +9,7 @@ import pytest
 import millstream as ms
 from millstream.jobs.html import job_as_html
 from millstream.model.errors import PlanError
-from millstream.reports.progress import Tracker
+from millstream.reports.tracker import Tracker
 
 
 def numbers():

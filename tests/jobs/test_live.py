@@ -15,7 +15,8 @@ from rich.console import Console
 
 from millstream.jobs.live import STOPPING, LiveView, LogView, summary, view_of, wait
 from millstream.model.instants import END_OF_TIME
-from millstream.reports.progress import BatchReport, Progress, Tracker
+from millstream.reports.progress import BatchReport, Progress
+from millstream.reports.tracker import Tracker
 
 NOW = 1_784_900_000.0  # 2026-07-24 13:33:20 UTC
 LONG = "a-sink-with-a-name-that-is-longer-than-any-line-of-a-narrow-terminal"

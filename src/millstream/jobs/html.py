@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from millstream.reports.progress import (
-    Progress,
-    State,
-    rate_in_words,
-    size_in_words,
-    watermark_in_words,
-)
+from millstream.reports.amounts import rate_in_words
+from millstream.reports.progress import Progress, State, size_in_words, watermark_in_words
 
 _COLOURS: dict[State, str] = {"running": "#1a7f37", "finished": "#1a7f37", "failed": "#cf222e"}
 _OTHER = "#9a6700"
@@ -20,7 +15,7 @@ _OTHER = "#9a6700"
 def job_as_html(name: str, progress: Progress, picture: str) -> str:
     """The job as it is now; the picture is an SVG.
 
-    >>> from millstream.reports.progress import Tracker
+    >>> from millstream.reports.tracker import Tracker
     >>> tracker = Tracker()
     >>> tracker.fail("MS201 in step 'parse': no number")
     >>> page = job_as_html("totals", tracker.progress(), "<svg/>")

@@ -17,7 +17,8 @@ from millstream.plan.targets import Memory
 from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.result_table import standing
-from millstream.reports.progress import BatchReport, Progress, Tracker
+from millstream.reports.progress import BatchReport, Progress
+from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt
 
 if TYPE_CHECKING:

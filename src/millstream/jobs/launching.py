@@ -14,7 +14,7 @@ from millstream.jobs.job import Job, in_memory, no_rows, run_to_the_end
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
-from millstream.reports.progress import Tracker
+from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import interruptible, on_interrupt
 
 if TYPE_CHECKING:

@@ -18,15 +18,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from millstream.reports.progress import (
-    Progress,
-    State,
-    Tracker,
-    counted,
-    rate_in_words,
-    size_in_words,
-    watermark_in_words,
-)
+from millstream.reports.amounts import counted, rate_in_words
+from millstream.reports.progress import Progress, State, size_in_words, watermark_in_words
+from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt, on_termination
 
 STOPPING = "stopping after the batch under way; Ctrl-C again to abandon it"

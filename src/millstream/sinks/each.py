@@ -12,6 +12,7 @@ from millstream.engine.python_rows import python_rows
 from millstream.plan.build.functions import function_name
 from millstream.plan.targets import Each, Memory, Target
 from millstream.reference.functions import cause_of, failure
+from millstream.reports.amounts import counted
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice
@@ -85,7 +86,6 @@ def _call(
     batch: int,
     number: int,
 ) -> None:
-    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     try:
         function(rows, batch, number)
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def _call(
         raise failure(
             sink,
             function_name(function),
-            f"batch {batch}, slice {number} ({count})",
+            f"batch {batch}, slice {number} ({counted(len(rows), 'row')})",
             error,
             fix="fix it, then run the job again: it resumes with this batch",
         ) from cause_of(error)

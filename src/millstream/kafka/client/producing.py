@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Message, Producer
 
 from millstream.kafka.client.records import Encoding, NewRecord, decoded, from_json
 from millstream.model.errors import KafkaError, PlanError
-from millstream.reports.progress import counted
+from millstream.reports.amounts import counted
 
 _TICK = 0.2  # seconds
 _TOLD = 10  # failures told as they come

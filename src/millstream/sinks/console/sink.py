@@ -10,6 +10,7 @@ from rich.console import Console as Terminal
 from rich.text import Text
 
 from millstream.plan.targets import Console, Memory, Target
+from millstream.reports.amounts import counted
 from millstream.sinks.console.cells import columns_of
 from millstream.sinks.console.table import fitting
 from millstream.sinks.fence import NO_FENCE, Fence
@@ -73,7 +74,7 @@ def _print(sink: str, retracts: bool, batch: int, rows: pa.Table, count: int) ->
         console.print(fitting(columns_of(rows, retracts), console))
         more = count - rows.num_rows
         if more:
-            console.print(Text(f"… and {more:,} more row{'' if more == 1 else 's'}", "dim"))
+            console.print(Text(f"… and {counted(more, 'more row')}", "dim"))
     # Rich fills each line with spaces, which a file or a pipe has no use for.
     lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
     print(*lines, "", sep="\n", flush=True)

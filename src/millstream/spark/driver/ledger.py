@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, Row
 from millstream.model.errors import MillstreamError
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Target
-from millstream.reports.progress import BatchReport, Tracker
+from millstream.reports.progress import BatchReport
+from millstream.reports.tracker import Tracker
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.kinds import sink_of, sinks_of
 from millstream.sinks.memory import MemoryCommitter

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node
+from millstream.reports.amounts import counted
 from millstream.reports.tracebacks import full_tracebacks
 
 _LOSSES = {
@@ -80,7 +81,7 @@ def never_restarted(sinks: Iterable[Node]) -> Iterator[None]:
 
 def keeps_dying(loss: str, restarts: int, sinks: Iterable[Node]) -> RunError:
     """The error of a job that has lost a process too often."""
-    after = "" if not restarts else f", after {restarts} restart{'' if restarts == 1 else 's'}"
+    after = f", after {counted(restarts, 'restart')}" if restarts else ""
     steps = _steps_with_functions(sinks)
     where = (
         f"functions of yours run there, in {', '.join(map(repr, steps))}"

@@ -10,14 +10,8 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import Row
 
-from millstream.reports.progress import (
-    AFTER_ALL,
-    BEFORE_ALL,
-    Split,
-    counted,
-    length_in_words,
-    moment,
-)
+from millstream.reports.amounts import counted, length_in_words
+from millstream.reports.progress import AFTER_ALL, BEFORE_ALL, Split, moment
 
 EVERY = 60.0
 """Seconds between two warnings about the same."""

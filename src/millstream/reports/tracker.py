@@ -1,0 +1,175 @@
+"""Adds up the reports of a job's micro-batches, for whoever asks how far the job has come."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import get_args
+
+from millstream.reports.progress import (
+    AFTER_ALL,
+    BEFORE_ALL,
+    ENDS,
+    EPOCH,
+    BatchReport,
+    Progress,
+    State,
+    moment,
+)
+
+_ORDER: tuple[State, ...] = get_args(State)
+
+_KEPT = 64  # a batch is retried at once or never: older ones are kept in the totals alone
+# The rate is taken over half a minute, or where batches are rare, over some of them.
+_RATE_SECONDS = 30.0
+_RATE_BATCHES = 5
+
+
+class Tracker:
+    """Adds up what a job reports. Any thread may call any method.
+
+    Totals contain each batch once: the report of a retried batch replaces its earlier one.
+
+    >>> tracker = Tracker()
+    >>> tracker.state("running")
+    >>> tracker.report(BatchReport(batch=0, started=0, seconds=2, rows=1000, written={"all": 7}))
+    >>> print(tracker.progress(now=2))
+    running: 1 batch, 1,000 rows (500 rows/s), 0 late, 0 rejected
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._state: State = "starting"
+        self._error: str | None = None
+        self._restarts = 0
+        self._before: BatchReport | None = None
+        self._recent: dict[int, BatchReport] = {}
+        self._forgotten = -1  # the last batch that is no longer among the recent ones
+        self._batches = 0
+        self._rows = 0
+        self._written: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        self._rejected: Counter[str] = Counter()
+        self._lost: Counter[str] = Counter()
+        self._ahead: Counter[str] = Counter()
+
+    def state(self, state: State) -> None:
+        """Sets where the job is. It never moves back, whichever thread calls last."""
+        with self._changed:
+            if self._state in ENDS or _ORDER.index(state) <= _ORDER.index(self._state):
+                return
+            self._state = state
+            self._changed.notify_all()
+
+    def fail(self, error: str) -> None:
+        """Sets that the job has failed, and why."""
+        with self._changed:
+            self._error = error
+            self.state("failed")
+
+    def restart(self) -> None:
+        """Counts a restart of the query."""
+        with self._changed:
+            self._restarts += 1
+            self._changed.notify_all()
+
+    def resume(self, before: BatchReport) -> None:
+        """Sets where a resumed job was before: watermark, state and splits, until a batch ends."""
+        with self._changed:
+            self._before = before
+            self._changed.notify_all()
+
+    def report(self, report: BatchReport) -> None:
+        """Adds a finished batch, or replaces the earlier report of the same batch."""
+        with self._changed:
+            if report.batch <= self._forgotten:
+                return
+            retried = self._recent.pop(report.batch, None)
+            if retried is not None:
+                self._add(retried, -1)
+            self._add(report, +1)
+            self._recent[report.batch] = report
+            self._forget()
+            self._changed.notify_all()
+
+    def progress(self, now: float | None = None) -> Progress:
+        """How far the job has come; ``now`` is in seconds since 1970-01-01 UTC."""
+        now = time.time() if now is None else now
+        with self._changed:
+            recent = [self._recent[batch] for batch in sorted(self._recent)]
+            last = recent[-1] if recent else None
+            latest = last or self._before
+            watermark = None if latest is None else moment(latest.watermark)
+            return Progress(
+                state=self._state,
+                batches=self._batches,
+                rows=self._rows,
+                rows_per_second=_rate(recent, None if self._state in ENDS else now),
+                last_batch_seconds=last.seconds if last else None,
+                watermark=watermark,
+                watermark_lag=_lag(watermark, now),
+                state_rows=latest.state_rows if latest else 0,
+                state_bytes=latest.state_bytes if latest else 0,
+                splits=latest.splits if latest else (),
+                waiting=latest.waiting if latest else None,
+                late_by_step=dict(self._late),
+                rejected_by_step=dict(self._rejected),
+                lost_by_step=dict(self._lost),
+                ahead_by_step=dict(self._ahead),
+                written=dict(self._written),
+                recent_rows=tuple(report.rows for report in recent),
+                error=self._error if self._state == "failed" else None,
+                restarts=self._restarts,
+            )
+
+    def wait_for_change(self, timeout: float) -> None:
+        """Returns at the next report or change of state, or after so many seconds.
+
+        What changed since the caller last looked is not waited for again: keep ``timeout`` short.
+        """
+        with self._changed:
+            self._changed.wait(timeout)
+
+    def _add(self, report: BatchReport, times: int) -> None:
+        self._batches += times
+        self._rows += times * report.rows
+        for total, counts in (
+            (self._written, report.written),
+            (self._late, report.late),
+            (self._rejected, report.rejected),
+            (self._lost, report.lost),
+            (self._ahead, report.ahead),
+        ):
+            for name, count in counts.items():
+                total[name] += times * count
+
+    def _forget(self) -> None:
+        while len(self._recent) > _KEPT:
+            self._forgotten = min(self._recent)
+            del self._recent[self._forgotten]
+
+
+def _rate(recent: Sequence[BatchReport], now: float | None) -> float:
+    """Rows a second, from the start of the first of the last batches to the end of the last.
+
+    Batches without rows count as time, and so does what passes between batches. The silence up
+    to ``now`` counts once it is longer than all that: sooner, and the rate would sink while a
+    batch is under way.
+    """
+    if not recent:
+        return 0.0
+    end = recent[-1].ended
+    in_time = sum(report.ended > end - _RATE_SECONDS for report in recent)
+    lately = recent[-max(in_time, _RATE_BATCHES) :]
+    silence = 0.0 if now is None else now - end
+    span = max(end - lately[0].started, silence)
+    return sum(report.rows for report in lately) / span if span > 0 else 0.0
+
+
+def _lag(watermark: datetime | None, now: float) -> timedelta | None:
+    if watermark is None or watermark in (BEFORE_ALL, AFTER_ALL):
+        return None
+    return EPOCH + timedelta(seconds=now) - watermark
