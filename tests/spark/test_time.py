@@ -61,12 +61,17 @@ def test_a_row_from_the_year_9999_does_not_make_later_rows_late(spark, tmp_path,
     assert progress.rejected_by_step == {"event_time-1": 1}
     unit, ahead = sorted(record.getMessage() for record in caplog.records)
     assert "2 rows in 'event_time-1' with a time too far ahead of the clock" in ahead
-    assert "up to 9999-12-31 23:46:40+00:00, from source 'rows', split 'a'" in ahead
+    assert (
+        "up to 9999-12-31 23:46:40+00:00, from source 'rows', split 'a'. They move no watermark. "
+        in ahead
+    )
     assert "1 row rejected in 'event_time-1': event time 'at': it is outside" in unit
     assert "looks like milliseconds: divide it by 1000" in unit
 
 
-def test_rows_that_are_too_far_ahead_can_be_rejected_wherever_their_time_is_found(spark, tmp_path):
+def test_rows_that_are_too_far_ahead_can_be_rejected_wherever_their_time_is_found(
+    spark, tmp_path, caplog
+):
     for format in ("json", "parquet"):
         folder = tmp_path / format
         put(folder, 0, ("a", NOW), ("a", time.time() + 7200), format=format)
@@ -79,6 +84,9 @@ def test_rows_that_are_too_far_ahead_can_be_rejected_wherever_their_time_is_foun
         assert rejected["reason"] == "event time 'at': it is more than 1h ahead of the clock"
         assert json.loads(rejected["record"])["host"] == "a"
         assert job.progress().ahead == job.progress().rejected == 1
+        assert "from source 'rows'. They are rejected. If such times" in caplog.text
+        assert "no watermark" not in caplog.text
+        caplog.clear()
 
 
 def test_programs_over_rows_that_end_reject_alike_in_process_and_on_spark(spark):

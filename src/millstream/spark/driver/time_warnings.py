@@ -80,8 +80,8 @@ class TimeWarnings:
 def _warn_of_ahead(step: str, found: list[Row]) -> None:
     farthest = max(found, key=lambda row: row.start)
     _log.warning(
-        "%s in %r with a time too far ahead of the clock, which moves no watermark: up to "
-        "%s, from %s. If such times are right, write ahead='30d', say, in the watermark policy",
+        "%s in %r with a time too far ahead of the clock: up to %s, from %s. If such times are "
+        "right, write ahead='30d', say, in the watermark policy",
         counted(sum(row.value for row in found), "row"),
         step,
         moment(farthest.start),

@@ -19,11 +19,14 @@ class Counts:
         if number:
             self._numbers[step, what] = self._numbers.get((step, what), 0) + number
 
-    def add_ahead(self, step: str, number: int, farthest: int, place: str) -> None:
-        """Counts event times ahead of the clock; ``farthest`` is the last of them, at ``place``."""
+    def add_ahead(self, step: str, number: int, farthest: int, about: str) -> None:
+        """Counts event times ahead of the clock.
+
+        ``farthest`` is the last of them; ``about`` says where it is from, and what they cause.
+        """
         self.add(step, "ahead", number)
-        known = self._farthest.get(step, (farthest, place))
-        self._farthest[step] = max(known, (farthest, place))
+        known = self._farthest.get(step, (farthest, about))
+        self._farthest[step] = max(known, (farthest, about))
 
     def example(self, step: str, reason: str) -> None:
         """Keeps the first reason of a step for which rows were rejected."""
@@ -33,8 +36,8 @@ class Counts:
         for (step, what), number in self._numbers.items():
             count = Envelope(shard, step, "count", split=what, value=number)
             if what == "ahead":
-                count.start, place = self._farthest[step]
-                count.payload = place.encode()
+                count.start, about = self._farthest[step]
+                count.payload = about.encode()
             elif what == "rejected" and step in self._reasons:
                 count.payload = self._reasons[step].encode()
             yield count

@@ -183,7 +183,9 @@ class StageRun:
         if ahead:
             farthest: Any = times.max()
             place = f"source {self.stage.origin!r}" + (f", split {split!r}" if split else "")
-            self.counts.add_ahead(follow.step, ahead, farthest, place)
+            rejected = follow.policy.on_ahead == "reject"
+            fate = "They are rejected" if rejected else "They move no watermark"
+            self.counts.add_ahead(follow.step, ahead, farthest, f"{place}. {fate}")
         return ahead
 
     def home(self) -> int:
