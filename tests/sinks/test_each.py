@@ -57,7 +57,8 @@ def test_a_failure_names_the_sink_the_function_and_the_slice():
         writer.close()
     assert str(caught.value) == (
         "MS201 in step 'store': save failed on batch 7, slice 2 (2 rows): KeyError: 'user'\n"
-        "  What to do: fix it, then run the job again: it resumes with this batch\n"
+        "  What to do: fix it, then run the job again: with a checkpoint, it resumes after the "
+        "last committed batch\n"
         "  More: millstream help MS201"
     )
     assert isinstance(caught.value.__cause__, KeyError)

@@ -313,7 +313,8 @@ def test_a_disk_that_spark_finds_full_is_an_error_that_says_what_to_do(tmp_path)
     assert str(error) == (
         f"MS211: job 'job' cannot write to its checkpoint '{tmp_path}/job': No space left on "
         "device, there or where Spark keeps temporary files\n"
-        "  What to do: make room in both, then run the job again: it resumes with this batch\n"
+        "  What to do: make room in both, then run the job again: with a checkpoint, it resumes "
+        "after the last committed batch\n"
         "  More: millstream help MS211"
     )
     assert error.__context__ is raw

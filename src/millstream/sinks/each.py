@@ -16,6 +16,7 @@ from millstream.reports.amounts import counted
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice
+from millstream.system.folders import AGAIN
 
 
 class EachSink(SinkKind[Each]):
@@ -96,5 +97,5 @@ def _call(
             function_name(function),
             f"batch {batch}, slice {number} ({counted(len(rows), 'row')})",
             error,
-            fix="fix it, then run the job again: it resumes with this batch",
+            fix=f"fix it, {AGAIN}",
         ) from cause_of(error)

@@ -21,7 +21,7 @@ Kind = Literal["sink", "checkpoint"]
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SPARKS_S3 = re.compile(r"^s3[an]://")
 
-AGAIN = "then run the job again: it resumes with this batch"
+AGAIN = "then run the job again: with a checkpoint, it resumes after the last committed batch"
 _NO_FOLDER = "name a folder, or a path where one can be made"
 _NOT_ALLOWED = f"let the user that the job runs as write there, {AGAIN}"
 _NO_ROOM = f"make room there, {AGAIN}"
