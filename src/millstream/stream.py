@@ -21,6 +21,7 @@ from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
 from millstream.plan.names import checked_name, with_distinct_names
 from millstream.plan.nodes import Node, OnError
+from millstream.plan.operators.changes import changes
 from millstream.plan.other_words import instead_of
 from millstream.plan.settings import Settings
 from millstream.plan.steps import in_step
@@ -230,6 +231,21 @@ class Stream(Writable):
         Field(name='values', type='ARRAY<STRUCT<n: INT>>')
         """
         return self.aggregate(values=Collect())
+
+    def changes(self, *columns: str) -> Stream:
+        """The rows that differ from the row of their key before them, in one of the columns.
+
+        Without columns all are compared. The first row of a key is always one of them. Rows that
+        arrive together are compared in the order of their event times, others as they arrive.
+
+        >>> import millstream as ms
+        >>> doors = ms.from_rows(
+        ...     [("front", "open", 1), ("front", "open", 2), ("front", "closed", 3)],
+        ...     schema="door string, state string, at int", event_time="at")
+        >>> doors.key_by("door").changes("state").select("at").collect().run().rows()
+        [{'at': 1}, {'at': 3}]
+        """
+        return Stream(changes(self.node, self.settings, columns))
 
     def union(self, *others: Stream) -> Stream:
         """The rows of this stream and of others with the same columns.

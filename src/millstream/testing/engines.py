@@ -10,11 +10,11 @@ from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
-from millstream.plan.operators import grouping as plan
+from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
-from millstream.reference.operators.grouping import Grouping
+from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operators
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
@@ -65,7 +65,7 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
 
 def operators_of(engine: str) -> Operators:
     """What makes the operators of a program that runs on an engine."""
-    return {**OPERATORS, plan.Grouping: partial(Grouping, make=groups_of(engine))}
+    return {**OPERATORS, Grouping: partial(GroupingOperator, make=groups_of(engine))}
 
 
 def groups_of(engine: str) -> MakeGroups:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from millstream.plan.nodes import Stateful, unknown_kind
-from millstream.plan.operators import grouping as plan
-from millstream.reference.operators.grouping import Grouping
+from millstream.plan.operators.changes import Changes
+from millstream.plan.operators.grouping import Grouping
+from millstream.reference.operators.changes import ChangesOperator
+from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operator, Operators
 
 OPERATORS: Operators = {
-    plan.Grouping: Grouping,
+    Changes: ChangesOperator,
+    Grouping: GroupingOperator,
 }
 
 

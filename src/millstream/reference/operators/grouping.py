@@ -8,7 +8,7 @@ from typing import Any
 
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.lineage import kind_column, taking_back
-from millstream.plan.operators import grouping as plan
+from millstream.plan.operators.grouping import Grouping
 from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Late
@@ -18,10 +18,10 @@ from millstream.reference.operators.operator import ROWS, Output
 from millstream.reference.rows import Row, late_row, pane_row
 
 
-class Grouping:
+class GroupingOperator:
     """A grouping and its state, which any engine may keep: that is what ``make`` decides."""
 
-    def __init__(self, node: plan.Grouping, make: MakeGroups = reference_groups) -> None:
+    def __init__(self, node: Grouping, make: MakeGroups = reference_groups) -> None:
         self.node = node
         (self._port,) = node.ports
         self._keyed = Keyed(node, self._port)
