@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 import millstream as ms
-from millstream.jobs.job import run_to_the_end
+from millstream.jobs.in_process import run_to_the_end
 from millstream.model.triggers import Trigger
 from millstream.model.windows import Window
 from millstream.physical.explain import explain_physical

@@ -77,7 +77,7 @@ class Pipeline:
         [(False, 1), (True, 2)]
         """
         # The reference and its SQL take most of an import: only programs that run pay it.
-        from millstream.jobs.launching import run
+        from millstream.jobs.launch import run
 
         folder = None if checkpoint is None else checked_path(checkpoint)
         wait = None if every is None else -(-positive(every, what="every") // 1000)
@@ -114,7 +114,7 @@ class Pipeline:
         if checked_plan(plan) == "logical":
             print(explain_plan(*self.sinks))
             return
-        from millstream.jobs.launching import explain
+        from millstream.jobs.launch import explain
 
         print(explain(self.sinks))
 

@@ -21,7 +21,7 @@ import faulty
 import millstream as ms
 from agreement import AGGREGATES
 from bags import assert_same_rows, bag
-from millstream.jobs.job import run_to_the_end
+from millstream.jobs.in_process import run_to_the_end
 from millstream.model.errors import PlanError, RunError
 from millstream.spark.driver.failures import explained
 from millstream.testing import Elements
@@ -601,7 +601,7 @@ def test_a_batch_over_an_endless_source_is_refused(spark, tmp_path):
 
 def test_a_batch_with_a_checkpoint_is_refused(spark, tmp_path):
     rows = ms.from_rows([(1,)], "n int").collect()
-    with pytest.raises(PlanError, match="MS113: mode='batch' keeps nothing to go on with"):
+    with pytest.raises(PlanError, match="MS113: mode='batch' keeps nothing to resume from"):
         rows.run("kept", spark=spark, mode="batch", checkpoint=tmp_path)
 
 

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 import millstream as ms
 import topics
 from bags import bag
-from millstream.jobs.job import run_to_the_end
+from millstream.jobs.in_process import run_to_the_end
 from millstream.kafka.admin.groups import describe_group
 from millstream.kafka.admin.topics import add_partitions, create_topic, delete_records
 from millstream.kafka.client.connection import Connection

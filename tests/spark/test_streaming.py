@@ -22,7 +22,8 @@ from pyspark import cloudpickle
 
 import millstream as ms
 from bags import bag
-from millstream.jobs.job import Job, run_to_the_end
+from millstream.jobs.in_process import run_to_the_end
+from millstream.jobs.job import Job
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.operators.grouping import Grouping

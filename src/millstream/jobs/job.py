@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from millstream.jobs.html import job_as_html
-from millstream.model.errors import PlanError, RunError, did_you_mean
-from millstream.model.instants import END_OF_TIME
+from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.explain.drawing import draw_plan
-from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
+from millstream.plan.nodes import Node, Sink
 from millstream.plan.targets import Memory
-from millstream.reference.functions import own_copy
-from millstream.reference.interpreter import Interpreter
-from millstream.reference.result_table import standing
-from millstream.reports.progress import BatchReport, Progress
+from millstream.reports.amounts import counted
+from millstream.reports.progress import Progress
 from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt
 
@@ -91,7 +87,7 @@ class Job:
         job can be resumed. A second one abandons that batch.
         """
         if self._stream is not None:
-            from millstream.jobs.live import view_of, wait
+            from millstream.jobs.waiting import view_of, wait
 
             with self._awaited(self._stream):
                 try:
@@ -142,7 +138,9 @@ class Job:
     def __repr__(self) -> str:
         progress = self.progress()
         written = progress.written
-        sinks = ", ".join(f"{_count(written.get(s.name, 0))} in {s.name!r}" for s in self._sinks)
+        sinks = ", ".join(
+            f"{counted(written.get(s.name, 0), 'row')} in {s.name!r}" for s in self._sinks
+        )
         counts = f"{progress.late} late, {progress.rejected} rejected"
         error = f" ({progress.error.splitlines()[0]})" if progress.error else ""
         return f"<Job {self.name!r}: {progress.state}{error}; {sinks}; {counts}>"
@@ -151,57 +149,6 @@ class Job:
         return job_as_html(self.name, self.progress(), draw_plan(*self._sinks))
 
 
-def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
-    """Runs a program over bounded sources on the reference: all rows, then the end of time."""
-    sources = [node for node in walk(*sinks) if isinstance(node, Source)]
-    interpreter = Interpreter(*sinks, clock=int(time.time() * 1_000_000))
-    rows = {source.name: _rows_of(source) for source in sources}
-    step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
-    tracker = Tracker()
-    tracker.report(
-        BatchReport(
-            batch=0,
-            started=0,
-            seconds=0,
-            rows=sum(map(len, rows.values())),
-            written={sink.name: len(step.rows[sink]) for sink in sinks},
-            late={
-                n.name: len(tagged["late"]) for n, tagged in step.tagged.items() if "late" in n.tags
-            },
-            rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
-            ahead={node.name: len(rows) for node, rows in step.ahead.items()},
-        )
-    )
-    tracker.state("finished")
-    made = {sink.name: [own_copy(row.values) for row in step.rows[sink]] for sink in sinks}
-    for sink in sinks:
-        if isinstance(sink, Sink) and isinstance(sink.target, Memory) and sink.target.table:
-            rows_of = made[sink.name]
-            made[sink.name] = [rows_of[n] for n in standing(rows_of, sink.target.table)]
-    return Job(name, sinks, tracker, made.__getitem__)
-
-
 def in_memory(sink: Sink) -> bool:
     """Whether the job keeps the rows of a sink."""
     return isinstance(sink.target, Memory)
-
-
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"
-
-
-def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:
-    if isinstance(source, RowsSource):
-        return source.rows
-    raise no_rows(source)
-
-
-def no_rows(source: Source) -> RunError:
-    """The error of a source that has no rows of its own."""
-    return RunError(
-        "MS204",
-        f"source {source.name!r} has no rows of its own to run over",
-        fix="give the program rows with ms.from_rows(…), or replay it with steps of a test: "
-        "millstream.testing.replay(stream, steps=[…])",
-        step=source.name,
-    )

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from millstream.jobs.live import lines_on_stderr
+from millstream.jobs.log_lines import lines_on_stderr
 from millstream.reports.outcome import log
 
 Says = Callable[[str], None]

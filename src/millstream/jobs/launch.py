@@ -1,0 +1,110 @@
+"""The launch of a program: in this process, as one batch of Spark, or as a streaming query."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from millstream.jobs.in_process import no_rows, run_to_the_end
+from millstream.jobs.job import Job, in_memory
+from millstream.model.errors import PlanError, RunError
+from millstream.plan.build.functions import user_functions
+from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
+
+Mode = Literal["streaming", "batch"]
+
+
+def run(
+    name: str,
+    sinks: tuple[Node, ...],
+    *,
+    checkpoint: str | None,
+    spark: Any,
+    mode: Mode | None,
+    every: str | None,
+    take_over: bool,
+    restarts: int,
+) -> Job:
+    """Runs a program: a small one that only collects rows it brings along needs no Spark."""
+    used = list(user_functions(*sinks))
+    if used:
+        from millstream.spark.lower.pickling import check_functions
+
+        check_functions(used)
+    if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
+        try:
+            return run_to_the_end(name, sinks)
+        except RunError as error:
+            if error.code != "MS203":  # what the reference cannot compute, Spark may
+                raise
+    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over, restarts)
+
+
+def explain(sinks: tuple[Node, ...]) -> str:
+    """How ``run`` would run a program, as text."""
+    from millstream.physical.explain import explain_physical
+    from millstream.physical.plan import physical
+
+    return explain_physical(physical(sinks), _needs_no_spark(sinks))
+
+
+def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
+    sources = [node for node in walk(*sinks) if isinstance(node, Source)]
+    return all(isinstance(source, RowsSource) for source in sources) and all(
+        isinstance(sink, Sink) and in_memory(sink) for sink in sinks
+    )
+
+
+def _run_on_spark(
+    name: str,
+    sinks: tuple[Node, ...],
+    checkpoint: str | None,
+    spark: Any,
+    mode: Mode | None,
+    every: str | None,
+    take_over: bool,
+    restarts: int,
+) -> Job:
+    for source in walk(*sinks):
+        if isinstance(source, TestSource):
+            raise no_rows(source)
+    from millstream.jobs.starting import starting
+
+    with starting(name) as says:
+        from millstream.jobs import on_spark
+        from millstream.physical.plan import physical
+        from millstream.sinks.kinds import sinks_of
+
+        plan = physical(sinks)
+        streaming = _is_streaming(plan.sources, mode, checkpoint)
+        ends = all(source.bounded for source in plan.sources)
+        for sink in sinks_of(plan.sinks):
+            sink.check_results(anew=ends and checkpoint is None)
+        owner = on_spark.take_ownership(name, checkpoint, take_over) if streaming else None
+        try:
+            prepared = on_spark.prepare(name, sinks, plan, spark, streaming, says)
+            if not streaming:
+                return on_spark.run_batch(prepared)
+            ours = spark is None
+            return on_spark.start_streaming(prepared, checkpoint, owner, every, restarts, ours)
+        except BaseException:
+            if owner is not None:
+                owner.release()
+            raise
+
+
+def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:
+    endless = [source for source in sources if not source.bounded]
+    if mode == "batch" and endless:
+        raise PlanError(
+            "MS113",
+            f"source {endless[0].name!r} has no end, so mode='batch' would not have one either",
+            fix="read what is there now, read_files(…, bounded=True), or leave mode out",
+        )
+    if mode == "batch" and checkpoint is not None:
+        raise PlanError(
+            "MS113",
+            "mode='batch' keeps nothing to resume from, so a checkpoint would be of no use",
+            fix="leave mode out: with a checkpoint each row is written once, however often the job "
+            "is run; or leave the checkpoint out",
+        )
+    return bool(endless) or mode == "streaming" or (mode is None and checkpoint is not None)

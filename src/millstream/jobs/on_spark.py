@@ -1,0 +1,177 @@
+"""Runs a program on Spark: as one batch, or as one streaming query."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millstream.jobs.at_exit import end_with_the_program, is_running
+from millstream.jobs.job import Job
+from millstream.model.errors import RunError
+from millstream.plan.nodes import Node, Source
+from millstream.reports.tracker import Tracker
+from millstream.system.interrupts import interruptible, on_interrupt
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from millstream.jobs.starting import Says
+    from millstream.physical.plan import Physical
+    from millstream.spark.driver.ownership import Owner
+    from millstream.spark.sources.kafka import Topics
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program whose Spark has started: what a batch and a streaming query both need."""
+
+    name: str
+    sinks: tuple[Node, ...]
+    plan: Physical
+    session: SparkSession
+    labels: list[int]
+    topics: Mapping[str, Topics]
+    empty: Sequence[Source]
+    says: Says
+
+
+def prepare(
+    name: str, sinks: tuple[Node, ...], plan: Physical, spark: Any, streaming: bool, says: Says
+) -> Prepared:
+    """Starts Spark, and checks what can be checked before any row is read."""
+    from millstream.physical.plan import physical
+    from millstream.sinks.kinds import sinks_of
+    from millstream.spark.compat.versions import check_spark
+    from millstream.spark.connect import check_tables
+    from millstream.spark.driver.failures import explained
+    from millstream.spark.driver.gateway import forget_ended_jvm
+    from millstream.spark.driver.session import (
+        checked_session,
+        is_remote,
+        local_session,
+        sees_files,
+        shares_files,
+        start_workers,
+    )
+    from millstream.spark.driver.shard_labels import labels_of
+    from millstream.spark.sources.file_columns import check_files
+    from millstream.spark.sources.kafka import opened_topics
+
+    if spark is None:
+        forget_ended_jvm()
+    # First what can fail within seconds.
+    empty = check_files(plan.sources) if shares_files(spark) else []
+    topics = opened_topics(plan.sources)
+    made = spark or local_session(name, kafka=bool(topics), says=says)
+    says("starting the query")
+    with explained():
+        check_spark(made.version)
+        session = checked_session(made, streaming, kafka=bool(topics))
+    if is_remote(session):
+        check_tables(plan.sinks)
+    if plan.loaded and not sees_files(session):
+        plan = physical(sinks, sees_files=False)
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
+    start_workers(session)
+    labels = labels_of(partitions, partitions)
+    for sink in sinks_of(plan.sinks):
+        sink.check_access(len(labels))
+    return Prepared(name, sinks, plan, session, labels, topics, empty, says)
+
+
+def take_ownership(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
+    """This process as the owner of the checkpoint, before anything is started for the job."""
+    if is_running(name):
+        raise RunError(
+            "MS209",
+            f"job {name!r} runs already, in this program",
+            fix="give one of them another name, run('…'), or stop the first before: job.stop()",
+        )
+    if checkpoint is None:
+        return None
+    from millstream.spark.driver.ownership import Owner
+
+    return Owner.take(name, checkpoint, take_over)
+
+
+def run_batch(prepared: Prepared) -> Job:
+    """Runs the program over all that its sources have, and returns when that is written."""
+    from millstream.jobs.starting import RUNNING
+    from millstream.spark.driver import batch_job
+    from millstream.spark.driver.ledger import Ledger
+
+    plan, session = prepared.plan, prepared.session
+    tracker = Tracker()
+    ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
+    prepared.says(RUNNING)
+    try:
+        interruptible(
+            lambda: batch_job.run_batch(plan, session, ledger, prepared.labels, prepared.topics)
+        )
+    except KeyboardInterrupt:
+        with suppress(Exception):
+            session.interruptAll()  # nobody waits for it any more
+        raise
+    tracker.state("finished")
+    return Job(prepared.name, prepared.sinks, tracker, ledger.rows)
+
+
+def start_streaming(
+    prepared: Prepared,
+    checkpoint: str | None,
+    owner: Owner | None,
+    every: str | None,
+    restarts: int,
+    ours: bool,
+) -> Job:
+    """Starts the query; returns when it has ended, if all its sources end.
+
+    ``ours`` is a session that Millstream has made, and may set up as the job needs it.
+    """
+    from millstream.jobs.starting import RUNNING
+    from millstream.spark.driver.checkpoint import opened
+    from millstream.spark.driver.failures import explained
+    from millstream.spark.driver.ledger import Ledger
+    from millstream.spark.driver.session import is_remote
+    from millstream.spark.driver.shard_progress import Standing
+    from millstream.spark.driver.streaming_job import StreamingJob
+    from millstream.spark.sources.file_tasks import keep_packing, packing_of
+
+    name, plan, session, topics = prepared.name, prepared.plan, prepared.session, prepared.topics
+    remote = is_remote(session)
+    packed = checkpoint is not None and plan.slices_by_tasks
+    packing = packing_of(session) if packed else None
+    folder = opened(name, checkpoint, plan, prepared.labels, packing, owner)
+    tracker = Tracker()
+    with folder.closed_on_failure():
+        if packed and folder.packing is not None:
+            keep_packing(session, folder.packing, ours=ours and not remote)
+        kept = None if folder.fleeting else folder.folder
+        standing = Standing.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
+        ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, standing)
+    job = Job(name, prepared.sinks, tracker, ledger.rows)
+    try:
+        with (
+            on_interrupt(signal.default_int_handler),
+            explained(plan),
+            folder.closed_on_failure(),
+        ):
+            job._stream = interruptible(
+                lambda: StreamingJob(
+                    name, plan, session, ledger, folder, every, topics, restarts, prepared.empty
+                ),
+                undo=StreamingJob.abandon,
+            )
+        end_with_the_program(job._stream)
+        prepared.says(RUNNING)
+        if all(source.bounded for source in plan.sources):
+            with on_interrupt(signal.default_int_handler), job._awaited(job._stream):
+                pass
+    except KeyboardInterrupt:
+        job.stop()
+        raise
+    return job
