@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.durations import Duration, positive
-from millstream.model.errors import PlanError, did_you_mean
+from millstream.model.errors import PlanError
 from millstream.plan.build.files import checked_path
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
@@ -127,11 +128,7 @@ class Pipeline:
 
 def _checked_mode(mode: Any) -> Literal["streaming", "batch"] | None:
     modes: tuple[Literal["streaming", "batch"], ...] = ("streaming", "batch")
-    for known in (None, *modes):
-        if mode == known:
-            return known
-    fix = did_you_mean(str(mode), modes)
-    raise PlanError("MS113", f"mode={mode!r} is not a choice", fix=fix)
+    return None if mode is None else one_of(mode, "mode", modes)
 
 
 def _checked_session(spark: Any) -> Any:
@@ -156,11 +153,7 @@ def _checked_restarts(restarts: Any) -> int:
 
 def checked_plan(plan: Any) -> str:
     """The kind of plan to explain, if it is one."""
-    kinds = get_args(Plan)
-    if plan in kinds:
-        return str(plan)
-    fix = did_you_mean(str(plan), kinds)
-    raise PlanError("MS113", f"explain({plan!r}): there is no such plan", fix=fix)
+    return str(one_of(plan, "plan", get_args(Plan)))
 
 
 def pipeline(*parts: Pipeline) -> Pipeline:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from millstream.model.errors import PlanError
+from millstream.model.arguments import checked_count, one_of
+from millstream.model.errors import PlanError, in_step
 from millstream.model.watermarks import WatermarkPolicy, ascending
 from millstream.plan.build.files import (
     LINES,
@@ -22,14 +23,12 @@ from millstream.plan.build.files import (
 from millstream.plan.build.frames import checked_frame, frame_schema
 from millstream.plan.build.kafka import (
     RECORD,
-    checked_choice,
     checked_position,
     checked_servers,
     checked_topics,
     record_format,
     with_metadata,
 )
-from millstream.plan.counts import checked_count
 from millstream.plan.names import automatic_name, checked_name
 from millstream.plan.nodes import (
     FilesSource,
@@ -37,12 +36,11 @@ from millstream.plan.nodes import (
     KafkaSource,
     OnMalformed,
     RateSource,
+    RecordFormat,
     RowsSource,
     SocketSource,
     TestSource,
 )
-from millstream.plan.positions import RecordFormat
-from millstream.plan.steps import in_step
 from millstream.plan.targets import FileFormat
 from millstream.plan.types.rows import rows_of
 from millstream.plan.types.schema import Field, Schema
@@ -212,7 +210,7 @@ def read_kafka(
             max_per_batch=None
             if max_per_batch is None
             else checked_count(max_per_batch, "max_per_batch", example=100_000),
-            on_data_loss=checked_choice(on_data_loss, "on_data_loss", ("fail", "continue")),
+            on_data_loss=one_of(on_data_loss, "on_data_loss", ("fail", "continue")),
             servers=checked_servers(servers),
             options=checked_options(options),
         )

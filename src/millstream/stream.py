@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from millstream.model.aggregates import Collect
 from millstream.model.durations import Duration
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, in_step
 from millstream.model.refinements import Refinement
 from millstream.model.triggers import Trigger
 from millstream.model.watermarks import WatermarkPolicy
@@ -24,7 +24,6 @@ from millstream.plan.nodes import Node, OnError
 from millstream.plan.operators.changes import changes
 from millstream.plan.other_words import instead_of
 from millstream.plan.settings import Settings
-from millstream.plan.steps import in_step
 from millstream.plan.types.schema import Schema
 from millstream.writable import Writable
 

@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.model.errors import PlanError
+from millstream.model.arguments import checked_count
+from millstream.model.errors import PlanError, in_step
 from millstream.pipeline import Pipeline
 from millstream.plan.build import steps as building
 from millstream.plan.build.complete import OutputMode, checked_table
 from millstream.plan.build.files import checked_options, files_target
 from millstream.plan.build.kafka_target import kafka_target
 from millstream.plan.checks.each_function import checked_each
-from millstream.plan.counts import checked_count
 from millstream.plan.explain.details import setting_lines
 from millstream.plan.lineage import taking_back
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Node
 from millstream.plan.settings import NOTHING_SET, Settings
-from millstream.plan.steps import in_step
 from millstream.plan.targets import (
     Changes,
     Console,

@@ -237,7 +237,7 @@ def test_the_logical_plan_is_the_default(capsys):
 
 @pytest.mark.parametrize("explained", [endless(), endless().collect()], ids=["stream", "pipeline"])
 def test_another_word_is_refused_with_the_closest(explained):
-    with pytest.raises(PlanError, match=r"MS113: explain\('phisical'\)") as caught:
+    with pytest.raises(PlanError, match=r"MS113: plan='phisical' is not a choice") as caught:
         explained.explain("phisical")
     assert caught.value.fix == "did you mean 'physical'? There are: logical, physical"
 

@@ -9,7 +9,8 @@ MillstreamError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 CODES = {
@@ -136,6 +137,26 @@ class TestingError(MillstreamError):
     """A script of steps that cannot be read, or whose expected panes did not come."""
 
     __test__ = False  # its name starts with Test, but it is no test
+
+
+@contextmanager
+def in_step(name: str) -> Iterator[None]:
+    """What is refused inside is refused in the step of that name: the error names it.
+
+    >>> with in_step("filter-1"):
+    ...     raise PlanError("MS112", "'points >' cannot be read", fix="write the rest")
+    Traceback (most recent call last):
+        ...
+    millstream.model.errors.PlanError: MS112 in step 'filter-1': 'points >' cannot be read
+      What to do: write the rest
+      More: millstream help MS112
+    """
+    try:
+        yield
+    except MillstreamError as error:
+        if error.step is not None:
+            raise
+        raise type(error)(error.code, error.what, fix=error.fix, step=name) from None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

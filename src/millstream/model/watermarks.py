@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.durations import Duration, format_duration, not_negative, positive
 from millstream.model.errors import PlanError
 from millstream.model.instants import END_OF_TIME
@@ -123,8 +124,7 @@ def bounded(
     >>> bounded("30s", idle="1m", then="clock", ahead="1h", on_ahead="reject")
     bounded('30s', idle='1m', then='clock', ahead='1h', on_ahead='reject')
     """
-    if then is not None and then != "clock":
-        raise PlanError("MS113", f"then={then!r} is not a choice", fix="write 'clock', or leave it")
+    one_of(then, "then", (None, "clock"))
     if then is not None and idle is None:
         raise PlanError(
             "MS113",
@@ -196,10 +196,7 @@ def _checked_idle(idle: Duration | None) -> int | None:
 
 
 def _checked_ahead(ahead: Duration | Unsaid | None, on_ahead: OnAhead) -> int | Unsaid | None:
-    if on_ahead not in get_args(OnAhead):
-        raise PlanError(
-            "MS113", f"on_ahead={on_ahead!r} is not a choice", fix="write 'keep' or 'reject'"
-        )
+    one_of(on_ahead, "on_ahead", get_args(OnAhead))
     if ahead is None and on_ahead == "reject":
         raise PlanError(
             "MS113",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.durations import Duration, not_negative
-from millstream.model.errors import PlanError, did_you_mean
+from millstream.model.errors import PlanError
 from millstream.model.refinements import Refinement, discarding
 from millstream.model.triggers import DEFAULT_TRIGGER, Trigger
 from millstream.model.windows import Global, Window
@@ -78,15 +79,15 @@ def checked_lateness(value: Duration) -> int:
 
 
 def checked_on_time(value: object) -> OnTime:
-    return _one_of(value, get_args(OnTime), "on_time")
+    return one_of(value, "on_time", get_args(OnTime))
 
 
 def checked_closing(value: object) -> Closing:
-    return _one_of(value, get_args(Closing), "closing")
+    return one_of(value, "closing", get_args(Closing))
 
 
 def checked_timestamp(value: object) -> Timestamp:
-    return _one_of(value, get_args(Timestamp), "timestamp")
+    return one_of(value, "timestamp", get_args(Timestamp))
 
 
 def checked_window(value: object) -> Window:
@@ -108,14 +109,3 @@ def _a(kind: type[_T], value: object, takes: str, example: str) -> _T:
     if isinstance(value, kind):
         return value
     raise PlanError("MS113", f"{takes}, not {value!r}", fix=f"give {example}")
-
-
-def _one_of(value: object, choices: tuple[_T, ...], name: str) -> _T:
-    for choice in choices:
-        if value == choice:
-            return choice
-    raise PlanError(
-        "MS113",
-        f"{name}={value!r} is not a choice",
-        fix=did_you_mean(str(value), map(str, choices)),
-    )

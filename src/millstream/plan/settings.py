@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, in_step
 from millstream.model.windowing import (
     Windowing,
     checked_closing,
@@ -25,7 +25,6 @@ from millstream.plan.build.steps import named_columns
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Key, Keys, Node
 from millstream.plan.sql.expressions import Expression, scalar
-from millstream.plan.steps import in_step
 
 _DEFAULTS = Windowing()
 

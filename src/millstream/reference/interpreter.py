@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from millstream.model.errors import in_step
 from millstream.model.instants import START_OF_TIME
 from millstream.plan import nodes
 from millstream.plan.nodes import Node, walk
-from millstream.plan.steps import in_step
 from millstream.reference.operators import OPERATORS, operator_of
 from millstream.reference.operators.operator import ROWS, Operator, Operators
 from millstream.reference.rows import Row

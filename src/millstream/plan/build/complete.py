@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError
 from millstream.model.refinements import accumulating, retracting
 from millstream.model.triggers import DEFAULT_TRIGGER, AtWatermark
 from millstream.model.windowing import Windowing
-from millstream.plan.build.kafka import checked_choice
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Node, Select, WithColumns
 from millstream.plan.operators.grouping import Grouping
@@ -21,7 +21,7 @@ OutputMode = Literal["append", "complete"]
 
 def checked_table(input: Node, mode: Any, step: str | None) -> Table | None:
     """How the rows of a step make up a table; None where the sink is to get them as they come."""
-    chosen: OutputMode = checked_choice(mode, "mode", get_args(OutputMode))
+    chosen: OutputMode = one_of(mode, "mode", get_args(OutputMode))
     if chosen == "append":
         return None
     node, between = input, []

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from millstream.model.errors import PlanError, did_you_mean
+from millstream.model.arguments import one_of
+from millstream.model.errors import PlanError
 from millstream.model.secrets import Secret
 from millstream.plan.build.file_options import check_read_options, checked_write_options
 from millstream.plan.checks.file_columns import check_readable
@@ -42,15 +43,8 @@ def checked_path(path: Any) -> str:
 
 def checked_format(format: Any) -> FileFormat:
     """One of the formats that files are read and written in."""
-    formats: tuple[FileFormat, ...] = get_args(FileFormat)
-    for known in formats:
-        if format == known:
-            return known
-    raise PlanError(
-        "MS113",
-        f"format={format!r} is not a choice",
-        fix=did_you_mean(str(format), formats),
-    )
+    known: FileFormat = one_of(format, "format", get_args(FileFormat))
+    return known
 
 
 def files_target(
@@ -64,11 +58,8 @@ def files_target(
             f"partition_by={list(columns)!r} leaves no column for the files themselves",
             fix="leave one out: the columns of partition_by are in the names of folders only",
         )
-    modes = get_args(FileMode)
-    if mode is not None and mode not in modes:
-        raise PlanError(
-            "MS113", f"mode={mode!r} is not a choice", fix=did_you_mean(str(mode), modes)
-        )
+    if mode is not None:
+        one_of(mode, "mode", get_args(FileMode))
     place, kind = checked_path(path), checked_format(format)
     return Files(place, kind, checked_write_options(kind, checked_options(options)), columns, mode)
 
@@ -134,18 +125,14 @@ def checked_malformed(on_malformed: Any, format: FileFormat) -> OnMalformed:
     >>> checked_malformed("null", "json")
     'null'
     """
-    choices: tuple[OnMalformed, ...] = get_args(OnMalformed)
-    for known in choices:
-        if on_malformed == known and (known == "reject" or format in ("json", "csv")):
-            return known
-    if on_malformed in choices:
+    known: OnMalformed = one_of(on_malformed, "on_malformed", get_args(OnMalformed))
+    if known != "reject" and format not in ("json", "csv"):
         raise PlanError(
             "MS113",
             f"on_malformed={on_malformed!r} is for json and csv, and {format} has no such lines",
             fix="leave on_malformed out",
         )
-    fix = did_you_mean(str(on_malformed), choices)
-    raise PlanError("MS113", f"on_malformed={on_malformed!r} is not a choice", fix=fix)
+    return known
 
 
 def check_read(source: FilesSource) -> None:

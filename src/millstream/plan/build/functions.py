@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, get_args, get_origin
 
+from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError
 from millstream.plan.nodes import Function, KeyFunction, Node, OnError, Sink, Stateful, walk
 from millstream.plan.targets import Each
@@ -108,14 +109,8 @@ def checked_function(function: Any, shape: str) -> Callable[..., Any]:
 
 def checked_on_error(value: Any) -> OnError:
     """One of the ways to treat a row on which a function raises."""
-    for choice in get_args(OnError):
-        if value == choice:
-            return choice  # type: ignore[no-any-return]
-    raise PlanError(
-        "MS113",
-        f"on_error={value!r} is not a choice",
-        fix="write 'fail', 'reject' or 'drop'",
-    )
+    choice: OnError = one_of(value, "on_error", get_args(OnError))
+    return choice
 
 
 def _item(hint: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.model.aggregates import Aggregate, Collect, Combine, Count, Top
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, in_step
 from millstream.model.refinements import retracting
 from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
@@ -16,7 +16,6 @@ from millstream.plan.nodes import Node, Port, SideOutput
 from millstream.plan.operators.grouping import KIND, PANE, WINDOW, AggregateInputs, Grouping
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
-from millstream.plan.steps import in_step
 from millstream.plan.types.result_types import result_type
 from millstream.plan.types.schema import Field, Schema, quoted
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.build.files import LINES
-from millstream.plan.positions import Position, RecordFormat
+from millstream.plan.nodes import Position, RecordFormat
 from millstream.plan.types.decodable import check_decodable
 from millstream.plan.types.schema import Field, Schema
 
@@ -25,8 +26,6 @@ RECORD = Schema(
     )
 )
 """All that there is to know of a record."""
-
-Word = TypeVar("Word", bound=str)
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(?!https?:)[^\s,]+:(?P<port>\d{1,5})", re.IGNORECASE)
@@ -172,8 +171,8 @@ def record_format(
     if callable(format):
         return format, None
     formats: tuple[RecordFormat, ...] = get_args(RecordFormat)
-    told = format or ("raw" if schema is None else "json")
-    chosen = checked_choice(told, "format", formats, ", or give a function of the record")
+    given = format or ("raw" if schema is None else "json")
+    chosen = one_of(given, "format", formats, ", or give a function of the record")
     if chosen in ("raw", "text"):
         if schema is not None:
             raise PlanError(
@@ -212,12 +211,3 @@ def with_metadata(columns: Schema, metadata: Iterable[Any]) -> tuple[Schema, tup
             )
     fields = [field for field in RECORD if field.name in names]
     return columns.with_fields(fields), tuple(field.name for field in fields)
-
-
-def checked_choice(given: Any, what: str, choices: tuple[Word, ...], else_: str = "") -> Word:
-    """One of several words."""
-    for choice in choices:
-        if given == choice:
-            return choice
-    fix = did_you_mean(str(given), choices) + else_
-    raise PlanError("MS113", f"{what}={given!r} is not a choice", fix=fix)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError
-from millstream.plan.build.kafka import checked_choice, checked_servers, checked_topic
+from millstream.plan.build.kafka import checked_servers, checked_topic
 from millstream.plan.lineage import feeding, kind_column, taking_back
 from millstream.plan.nodes import Node
 from millstream.plan.targets import Changes, Columns, Delivery, Kafka
@@ -27,7 +28,7 @@ def kafka_target(
 ) -> Kafka:
     """Where and how the rows of a step become records."""
     schema = input.schema
-    known: Changes = checked_choice(changes, "changes", get_args(Changes))
+    known: Changes = one_of(changes, "changes", get_args(Changes))
     chosen = _columns(key, schema) if key is not None else _key(input, known)
     retracts = taking_back(input) is not None
     told = tuple(name for name in schema.names if name != kind_column(input))
@@ -51,7 +52,7 @@ def kafka_target(
         partition_by=None if partition_by is None else _columns(partition_by, schema),
         changes=known,
         retracts=retracts,
-        delivery=checked_choice(delivery, "delivery", get_args(Delivery)),
+        delivery=one_of(delivery, "delivery", get_args(Delivery)),
         servers=checked_servers(servers),
         options=options,
     )

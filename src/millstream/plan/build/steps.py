@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, in_step
 from millstream.plan.build.functions import (
     checked_function,
     checked_on_error,
@@ -44,7 +44,6 @@ from millstream.plan.nodes import (
     walk,
 )
 from millstream.plan.sql.expressions import Expression, named_scalars, scalar
-from millstream.plan.steps import in_step
 from millstream.plan.targets import Files, Target
 from millstream.plan.types.result_types import NUMBERS, base_type
 from millstream.plan.types.schema import Field, Schema

@@ -5,6 +5,7 @@ A rule is a function of a finished step that raises PlanError, or returns if all
 
 from __future__ import annotations
 
+from millstream.model.errors import in_step
 from millstream.plan.checks.aggregate_types import check_aggregate_types
 from millstream.plan.checks.endless_global_window import check_endless_global_window
 from millstream.plan.checks.event_time import check_window_has_event_time
@@ -14,7 +15,6 @@ from millstream.plan.checks.retractions import check_retractions
 from millstream.plan.checks.trigger_safety import check_trigger_safety
 from millstream.plan.checks.unwindowed import check_unwindowed
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.steps import in_step
 
 GROUPING_CHECKS = (
     check_aggregate_types,

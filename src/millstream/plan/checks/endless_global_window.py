@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import is_bounded
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.spelling import spelled
 
 
 def check_endless_global_window(node: Grouping) -> None:
@@ -16,7 +16,7 @@ def check_endless_global_window(node: Grouping) -> None:
         return
     if fires(windowing.when) == Moment.BEFORE_END:
         return
-    trigger = spelled(windowing.trigger) if windowing.trigger else "the default trigger"
+    trigger = as_code(windowing.trigger) if windowing.trigger else "the default trigger"
     raise PlanError(
         "MS105",
         f"the stream is endless, so its global window never ends, and {trigger} never fires",

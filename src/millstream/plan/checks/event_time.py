@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.lineage import untimed
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.spelling import spelled
 from millstream.plan.types.result_types import NUMBERS, base_type
 from millstream.plan.types.schema import Schema
 
@@ -21,7 +21,7 @@ def check_window_has_event_time(node: Grouping) -> None:
     if source is not None:
         raise PlanError(
             "MS115",
-            f"{spelled(node.windowing.where)} is in event time, but the rows of {source.name!r} "
+            f"{as_code(node.windowing.where)} is in event time, but the rows of {source.name!r} "
             "have none",
             fix="say which column it is: with_event_time('at'), or event_time='at' at the source",
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.plan.lineage import feeding
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.spelling import spelled
 
 
 def check_merging_windows(node: Grouping) -> None:
@@ -14,7 +14,7 @@ def check_merging_windows(node: Grouping) -> None:
         return
     for earlier in feeding(node.input):
         if isinstance(earlier, Grouping) and earlier.windowing.where.merging:
-            window = spelled(earlier.windowing.where)
+            window = as_code(earlier.windowing.where)
             raise PlanError(
                 "MS107",
                 f"this grouping over the sessions of {earlier.name!r} says no window of its own",

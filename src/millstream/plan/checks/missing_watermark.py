@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.model.triggers import AtWatermark, Trigger
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import unfollowed
 from millstream.plan.nodes import EventTime, Node, Source, SplitSource, walk
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.spelling import spelled
 
 
 def check_windows_end(node: Grouping) -> None:
@@ -25,7 +25,7 @@ def check_windows_end(node: Grouping) -> None:
     for source in unfollowed(node.input):
         if isinstance(source, SplitSource) and not source.bounded:
             instead = _with_policy(_timing(node, source))
-            trigger = spelled(windowing.trigger) if windowing.trigger else "the default trigger"
+            trigger = as_code(windowing.trigger) if windowing.trigger else "the default trigger"
             raise PlanError(
                 "MS119",
                 f"{trigger} waits for the watermark, but no policy says how that follows the "

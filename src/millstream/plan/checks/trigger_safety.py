@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from millstream.model.arguments import as_code
 from millstream.model.durations import format_duration
 from millstream.model.errors import PlanError
 from millstream.model.triggers import AfterCount, AtWatermark, Repeatedly, Trigger
 from millstream.model.windowing import Windowing
 from millstream.plan.finishing import Moment, may_lose_data
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.spelling import spelled
 
 _TOO_EARLY = "may finish before its window ends"
 _IN_A_PROGRAM = (
@@ -41,7 +41,7 @@ def check_closes_no_open_window(windowing: Windowing) -> None:
 def _refuse(windowing: Windowing, why: str, fix: str) -> None:
     if windowing.allow_data_loss:
         return
-    trigger, safe = spelled(windowing.when), spelled(_safe(windowing.when))
+    trigger, safe = as_code(windowing.when), as_code(_safe(windowing.when))
     raise PlanError(
         "MS104",
         f"{trigger} {why}: what comes after that would go to .late, uncounted",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.model.arguments import counted
 from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import function_name
 from millstream.plan.explain.words import keys_text, named_text, when_text, where_text
@@ -111,7 +112,7 @@ def _reading(node: SplitSource) -> list[Line]:
         case SocketSource():
             return [("reads", f"lines of text from {node.host}:{node.port}"), *split]
         case RateSource():
-            return [("makes", f"{_counted(node.rows_per_second, 'row')} a second"), *split]
+            return [("makes", f"{counted(node.rows_per_second, 'row')} a second"), *split]
         case FrameSource():
             kind = "a DataFrame" if node.bounded else "a streaming DataFrame"
             return [("reads", f"{kind} of Spark"), *split]
@@ -126,7 +127,7 @@ def _files_read(node: FilesSource) -> list[Line]:
     if node.optional:
         lines.append(("optional", ", ".join(map(quoted, node.optional))))
     if node.max_files_per_batch is not None:
-        lines.append(("batch", f"at most {_counted(node.max_files_per_batch, 'file')}"))
+        lines.append(("batch", f"at most {counted(node.max_files_per_batch, 'file')}"))
     return lines
 
 
@@ -138,7 +139,7 @@ def _records_read(node: KafkaSource) -> list[Line]:
         ("split", "by partition"),
     ]
     if node.max_per_batch is not None:
-        lines.append(("batch", f"at most {_counted(node.max_per_batch, 'record')}"))
+        lines.append(("batch", f"at most {counted(node.max_per_batch, 'record')}"))
     if node.on_data_loss == "continue":
         lines.append(("loss", "records that are gone are counted, and left out"))
     return [*lines, *_options(node.options)]
@@ -183,7 +184,7 @@ def _writing(target: Target) -> list[Line]:
         case Kafka():
             return _records_written(target)
         case Console():
-            rows = _counted(target.limit, "row")
+            rows = counted(target.limit, "row")
             of = "a batch" if target.table is None else "the table"
             return [
                 ("writes", f"at most {rows} of {of} to standard output"),
@@ -207,10 +208,6 @@ def _table(table: Table | None) -> list[Line]:
 def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:
     """Only their names: a value may be a secret, and plans are printed and logged."""
     return [("options", ", ".join(name for name, _ in options))] if options else []
-
-
-def _counted(n: int, what: str) -> str:
-    return f"1 {what}" if n == 1 else f"{n} {what}s"
 
 
 _FATES = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from millstream.model.errors import PlanError
+from millstream.model.errors import PlanError, in_step
 from millstream.plan.checks.retractions import check_takes_nothing_back
 from millstream.plan.explain.details import setting_lines
 from millstream.plan.explain.words import keys_text
@@ -14,7 +14,6 @@ from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Computed, Keys, Line, Node, Port, Stateful
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import Expression, scalar
-from millstream.plan.steps import in_step
 from millstream.plan.types.schema import quoted
 
 

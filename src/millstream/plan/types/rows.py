@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from millstream.model.errors import PlanError, RunError
+from millstream.model.arguments import counted
+from millstream.model.errors import PlanError, RunError, in_step
 from millstream.plan.records import shown
-from millstream.plan.steps import in_step
 from millstream.plan.types.schema import Field, Schema
 from millstream.plan.types.values import MisfitError, as_mapping, keeping, python_values
 
@@ -91,16 +91,13 @@ def _misfit(value: Any, field: Field, why: str, what: str, step: str | None) -> 
 
 
 def _no_row(value: Any, schema: Schema, what: str, step: str | None) -> RunError:
-    count = f", {_values(len(value))}" if isinstance(value, tuple | list) else ""
+    count = f", {counted(len(value), 'value')}" if isinstance(value, tuple | list) else ""
     (first, *more) = schema.names
     null = f"; where there is no value, {{{first!r}: None}}" if value is None and not more else ""
+    values = counted(len(schema.fields), "value")
     return RunError(
         "MS202",
         f"{what} is {shown(value)}{count}, which is no row of the schema {schema}",
-        fix=f"give a dict, a dataclass instance, or a tuple of {_values(len(schema.fields))}{null}",
+        fix=f"give a dict, a dataclass instance, or a tuple of {values}{null}",
         step=step,
     )
-
-
-def _values(n: int) -> str:
-    return "1 value" if n == 1 else f"{n} values"

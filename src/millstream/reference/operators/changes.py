@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from millstream.model.errors import in_step
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.operators.changes import Changes
-from millstream.plan.steps import in_step
 from millstream.reference.operators.keys import Keyed
 from millstream.reference.operators.operator import ROWS, Output
 from millstream.reference.ordering import ordering

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from millstream.model.errors import in_step
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.steps import in_step
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Late
 from millstream.reference.grouping import MakeGroups, reference_groups

@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, ByteType, LongType, StringType, StructField, StructType
 
 from millstream.engine.rows import SPLIT
+from millstream.model.errors import in_step
 from millstream.physical.plan import Instance
 from millstream.plan.nodes import KafkaSource, Source
-from millstream.plan.steps import in_step
 from millstream.spark.driver.failures import accepted
 from millstream.spark.lower.jvm_stage import JvmStage
 from millstream.spark.lower.lowering import Lowering

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from millstream.engine.rows import TIME
+from millstream.model.errors import in_step
 from millstream.physical.plan import Instance, column_of
 from millstream.plan.lineage import allowed_ahead
 from millstream.plan.nodes import (
@@ -20,7 +21,6 @@ from millstream.plan.nodes import (
     WithColumns,
     unknown_kind,
 )
-from millstream.plan.steps import in_step
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import to_shards
 from millstream.spark.lower.row_types import arrow_of

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from millstream.engine.rows import from_arrow
 from millstream.model.instants import FIRST, LAST
-from millstream.plan.positions import RecordFormat
+from millstream.plan.nodes import RecordFormat
 from millstream.plan.types.values import exactly
 from millstream.spark.sources.type_names import type_name
 

@@ -23,8 +23,7 @@ from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.delivery.markers import MARKERS
 from millstream.kafka.settings import DECIDED, java_settings, translated
 from millstream.model.errors import KafkaError, PlanError
-from millstream.plan.nodes import KafkaSource, Source
-from millstream.plan.positions import Position
+from millstream.plan.nodes import KafkaSource, Position, Source
 from millstream.spark.columns import col, reject_text
 from millstream.spark.driver.session import is_local
 

@@ -13,9 +13,9 @@ from millstream.engine.state.document import Clocks
 from millstream.engine.state.shard import Shard
 from millstream.engine.state.store import ShardState
 from millstream.engine.watermarks import Watermarks
+from millstream.model.errors import in_step
 from millstream.model.instants import END_OF_TIME
 from millstream.physical.operators.spec import OperatorSpec
-from millstream.plan.steps import in_step
 from millstream.spark.driver.repairs import Repair
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.envelopes import Envelope
