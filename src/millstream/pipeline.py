@@ -77,12 +77,12 @@ class Pipeline:
         >>> [(row["odd"], row["n"]) for row in job.rows()]
         [(False, 1), (True, 2)]
         """
-        # The reference and its SQL take most of an import: only programs that run pay it.
-        from millstream.jobs.launch import run
-
         folder = None if checkpoint is None else checked_path(checkpoint)
         wait = None if every is None else -(-positive(every, what="every") // 1000)
         with ShortTraceback():
+            # The reference and its SQL take most of an import: only programs that run pay it.
+            from millstream.jobs.launch import run
+
             return run(
                 checked_job_name(name),
                 self.sinks,

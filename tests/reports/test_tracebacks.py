@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from typing import Any
 
@@ -34,3 +35,18 @@ def test_the_environment_asks_for_all_lines(monkeypatch: pytest.MonkeyPatch) -> 
     short = shown()
     monkeypatch.setenv("MILLSTREAM_TRACEBACK", "full")
     assert len(shown()) > len(short)
+
+
+def test_of_ctrl_c_python_prints_a_line_and_of_other_errors_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(row: dict[str, Any]) -> dict[str, int]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ms.from_rows([("x",)], schema="text string").map(interrupted, "n int").collect().run()
+    sys.excepthook(KeyboardInterrupt, caught.value, caught.tb)
+    assert capsys.readouterr().err == "millstream: interrupted\n"
+    sys.excepthook(ValueError, ValueError("x"), None)
+    assert capsys.readouterr().err == "ValueError: x\n"

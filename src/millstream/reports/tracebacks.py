@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,7 +34,7 @@ def full_tracebacks() -> bool:
 
 
 class ShortTraceback:
-    """Errors of Millstream leave this without its own lines.
+    """Errors of Millstream leave this without its own lines, and Ctrl-C shows none at all.
 
     It is a class because ``contextlib`` would put them back.
     """
@@ -42,12 +43,27 @@ class ShortTraceback:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, KeyboardInterrupt) and not full_tracebacks():
+            _show_one_line_of(error)
         if not isinstance(error, MillstreamError) or full_tracebacks():
             return
         cause = error.__cause__
         if cause is not None:
             cause.__traceback__ = _from_users_line(cause.__traceback__)
         raise error.with_traceback(None) from cause
+
+
+def _show_one_line_of(interrupt: KeyboardInterrupt) -> None:
+    """Makes Python print one line if the program does not catch this interrupt."""
+    usual = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+        if error is interrupt:
+            print("millstream: interrupted", file=sys.stderr)
+        else:
+            usual(kind, error, traceback)
+
+    sys.excepthook = show
 
 
 def instead_of(raised: BaseException, error: MillstreamError) -> MillstreamError:
