@@ -59,7 +59,7 @@ def test_a_program_whose_job_has_failed_unseen_ends_with_1_and_says_why():
         "job 'totals' failed: MS201 in step 'checked': fragile failed",
         "  What to do: fix it",
         "  More: millstream help MS201",
-        "millstream: job 'totals' has failed, as the log says: "
+        "millstream: job 'totals' has failed (see the log): "
         "MS201 in step 'checked': fragile failed",
         "millstream: the exit code is 1; to handle a failure, call job.wait() and catch what it "
         "raises",

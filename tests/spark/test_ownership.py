@@ -233,5 +233,5 @@ def test_a_checkpoint_that_cannot_be_written_says_so():
     assert str(caught.value).splitlines()[:2] == [
         "MS211: job 'job' cannot write to its checkpoint '/dev/null/checkpoints/job/owner': "
         "Not a directory",
-        "  What to do: name a folder, or a path where one can be made",
+        "  What to do: name a folder, or a path where one can be created",
     ]

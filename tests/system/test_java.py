@@ -39,7 +39,7 @@ def test_the_java_on_the_path_needs_no_home(home):
 
 def test_a_java_that_may_not_be_run_is_none(home):
     (home / "bin" / "java").chmod(0o644)
-    with pytest.raises(RunError, match="MS205.*where no java is that can be run"):
+    with pytest.raises(RunError, match="MS205.*which has no java that can be run"):
         checked_java({"JAVA_HOME": str(home), "PATH": ""})
 
 

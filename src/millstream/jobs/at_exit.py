@@ -24,7 +24,7 @@ class Stoppable(Protocol):
         """Ends it at once, if it is at a server that would continue it."""
 
     def stop(self) -> None:
-        """Asks for its end."""
+        """Requests its end."""
 
     def join(self) -> None:
         """Waits for its end."""
@@ -34,10 +34,10 @@ _jobs: list[Stoppable] = []
 
 
 def end_with_the_program(job: Stoppable) -> None:
-    """Has the job stopped when the program ends, before the session that it runs on."""
+    """Stops the job when the program ends, before the session that it runs on."""
     _jobs[:] = [each for each in _jobs if not each.over or each.outcome.unseen]
     _jobs.append(job)
-    # What is registered last is called first: before what the session has registered.
+    # Functions run in reverse order of registration: this one before those of the session.
     atexit.unregister(_end)
     atexit.register(_end)
 
@@ -45,7 +45,7 @@ def end_with_the_program(job: Stoppable) -> None:
 def is_running(name: str) -> bool:
     """Whether this program has a streaming job of that name which has not ended.
 
-    One that has just ended may still be about to release its checkpoint: that is waited for.
+    A job that has just ended may not have released its checkpoint yet: this waits for it.
     """
     namesakes = [job for job in _jobs if job.name == name]
     for job in namesakes:
@@ -61,13 +61,13 @@ def _end() -> None:
                 f"job {job.name!r} is stopped because the program ends; "
                 "write job.wait() to let it run"
             )
-        # At its end, the program may take what continues at a server for ended.
+        # At its end, the program may consider jobs that continue on a server as ended.
         if not job.leave() and not job.over:
             job.stop()
             job.join()
     failed = [job for job in _jobs if job.outcome.unseen]
     for job in failed:
-        _print(f"job {job.name!r} has failed, as the log says: {first_line(job.outcome.error)}")
+        _print(f"job {job.name!r} has failed (see the log): {first_line(job.outcome.error)}")
     if failed and not _is_interactive():
         _print("the exit code is 1; to handle a failure, call job.wait() and catch what it raises")
         _exit_with_one()
@@ -78,16 +78,15 @@ def _print(line: str) -> None:
 
 
 def _is_interactive() -> bool:
-    """Whether the exit code belongs to somebody else: a notebook, a prompt, or pytest."""
+    """Whether the exit code is not the program's: in a notebook, at a prompt, or in pytest."""
     return hasattr(sys, "ps1") or "pytest" in sys.modules
 
 
 def _exit_with_one() -> None:
-    """Makes the exit code 1, whatever Python has made of it.
+    """Makes the exit code 1, whatever Python has set.
 
-    Python takes nothing from what it calls at its end. To leave at once, ``os._exit(1)``, would
-    skip what others have registered before. So the C library is asked to call ``_exit(1)``, once
-    Python has ended.
+    Functions registered with atexit cannot set the exit code. ``os._exit(1)`` would skip those that
+    others have registered. So the C library calls ``_exit(1)``, once Python has ended.
     """
     libc = ctypes.CDLL(None)
     leave = ctypes.cast(libc._exit, ctypes.c_void_p)

@@ -1,4 +1,4 @@
-"""Shows what a job waits for until it runs: a spinner in a terminal, elsewhere at most a line."""
+"""Shows what is being started until a job runs: a spinner in a terminal, else at most a line."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from millstream.reports.outcome import log
 Says = Callable[[str], None]
 
 RUNNING = "running"
-"""What is said when nothing is left to start."""
-_LONG = 5.0  # seconds until a line is due where there is no terminal
+"""The message when nothing is left to start."""
+_LONG = 5.0  # seconds until a line is logged if there is no terminal
 
 
 @contextmanager
 def starting(name: str) -> Iterator[Says]:
-    """Shows what is said, until the block ends. Standard output is left to the program."""
+    """Shows messages until the block ends. Standard output is left to the program."""
     with ExitStack() as stack:
         console = _terminal(stack)
         yield stack.enter_context(_line(name) if console is None else _spinner(name, console))
 
 
 def _terminal(stack: ExitStack) -> Console | None:
-    """The terminal that standard error is, if it is one that can draw."""
+    """Standard error as a console, if it is a terminal that can draw."""
     if not sys.stderr.isatty():
         return None
-    # A file of its own: while Java starts, what is written to standard error is filtered by lines.
+    # A separate file: while Java starts, standard error is filtered line by line.
     file = open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)  # noqa: SIM115
     console = Console(file=stack.enter_context(file))
     return console if console.is_interactive and not console.options.ascii_only else None

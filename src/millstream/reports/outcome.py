@@ -15,9 +15,9 @@ log = logging.getLogger("millstream.job")
 
 
 class Outcome:
-    """The error of a job. It is raised to whoever waits for the job, or else it is logged.
+    """The error of a job. It is raised in a thread that waits for the job, or else it is logged.
 
-    The job's own thread calls ``fail``, and any thread the rest.
+    The job's own thread calls ``fail``; any thread may call the rest.
 
     >>> outcome = Outcome("totals")
     >>> with outcome.awaited():
@@ -43,7 +43,7 @@ class Outcome:
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Goes around a wait for the job, at the end of which ``check`` is called."""
+        """Surrounds a wait for the job, after which ``check`` is called."""
         self._awaited += 1
         try:
             yield
@@ -51,7 +51,7 @@ class Outcome:
             self._awaited -= 1
 
     def fail(self, error: BaseException) -> None:
-        """Takes the error; logs it unless somebody waits, to whom it is raised."""
+        """Stores the error; logs it unless a thread waits for the job, where it is raised."""
         self.error = error
         if not self._awaited:
             text = error_text(error)
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def error_text(error: BaseException) -> str:
-    """An error for people: its message, and what kind it is where the message has no code.
+    """An error for people: its message, and its class if the message has no code.
 
     >>> error_text(KeyError("team"))
     "KeyError: 'team'"

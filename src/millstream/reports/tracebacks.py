@@ -1,7 +1,7 @@
 """What a traceback shows of an error: the lines of the user's program, and the message.
 
 Between those are many lines of Millstream, of PySpark and of Java. They are left out, unless the
-environment says ``MILLSTREAM_TRACEBACK=full``. What Spark raised is in ``error.__context__``.
+environment has ``MILLSTREAM_TRACEBACK=full``. What Spark raised is in ``error.__context__``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FRAME = re.compile(r'  File "(?P<file>[^\n]*)", line \d+[^\n]*\n(?:    [^\n]*\n
 
 
 class WorkerTraceback(Exception):  # noqa: N818 - it is the text of an error
-    """The lines of a user's function that failed in a worker of Spark, as text."""
+    """The lines of a user's function that failed in a Spark worker, as text."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -36,7 +36,7 @@ def full_tracebacks() -> bool:
 class ShortTraceback:
     """Errors of Millstream leave this without its own lines, and Ctrl-C shows none at all.
 
-    It is a class because ``contextlib`` would put them back.
+    It is a class because ``contextlib`` would add them again.
     """
 
     def __enter__(self) -> None:
@@ -74,7 +74,7 @@ def instead_of(raised: BaseException, error: MillstreamError) -> MillstreamError
 
 
 def worker_traceback(text: str) -> WorkerTraceback | None:
-    """The user's lines in the text of an error, which came before the one that is in there last.
+    """The user's lines in the text of an error: those of the exception that caused the last one.
 
     >>> print(worker_traceback(f'''{_BEGINS}  File "{_OURS}/spark/worker/tasks.py", line 8, in call
     ...     task.take(rows)

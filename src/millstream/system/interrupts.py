@@ -1,6 +1,6 @@
 """What Ctrl-C does while Spark is at work: it never leaves Java, or a call into it, half-way.
 
-Only the main thread can set handlers, and only it hears of Ctrl-C.
+Only the main thread can set handlers, and only it receives Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Result = TypeVar("Result")
 
 @contextmanager
 def on_interrupt(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Calls the handler at Ctrl-C, in place of the one that Spark leaves behind.
+    """Calls the handler at Ctrl-C, instead of the one that Spark has set.
 
-    That one cancels the batch under way, so it may not hear of it.
+    Spark's handler would cancel the current batch.
     """
     before = signal.getsignal(signal.SIGINT)
-    deaf = before is signal.SIG_IGN  # as a shell starts what runs in the background
-    if deaf or threading.current_thread() is not threading.main_thread():
+    ignored = before is signal.SIG_IGN  # set by a shell for processes in the background
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, handler)
@@ -38,9 +38,9 @@ def on_interrupt(handler: Callable[[int, FrameType | None], Any]) -> Iterator[No
 
 @contextmanager
 def on_termination(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
-    """Calls the handler at SIGTERM, which services and containers are asked to end with.
+    """Calls the handler at SIGTERM, which ends services and containers.
 
-    A program that listens for it itself is left alone.
+    If the program has its own handler, nothing changes.
     """
     usual = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not usual or threading.current_thread() is not threading.main_thread():
@@ -55,7 +55,7 @@ def on_termination(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 
 @contextmanager
 def interrupts_later() -> Iterator[None]:
-    """Ctrl-C is heard in the end, once it does no harm any more."""
+    """Delays Ctrl-C until the end of the block, where it does no harm."""
     pressed = threading.Event()
     with on_interrupt(lambda *_: pressed.set()):
         yield
@@ -68,7 +68,7 @@ def interruptible(
 ) -> Result:
     """The result of a call into Java, made in a thread: Ctrl-C ends the waiting, not the call.
 
-    What a call returns that nobody waits for any more is undone.
+    After Ctrl-C, the result of the call is undone when it arrives.
     """
     done: Future[Result] = Future()
 
@@ -78,7 +78,7 @@ def interruptible(
         except BaseException as error:
             done.set_exception(error)
 
-    def take_back(late: Future[Result]) -> None:
+    def undo_late(late: Future[Result]) -> None:
         if undo is not None and late.exception() is None:
             undo(late.result())
 
@@ -86,5 +86,5 @@ def interruptible(
     try:
         return done.result()
     except KeyboardInterrupt:
-        done.add_done_callback(take_back)
+        done.add_done_callback(undo_late)
         raise

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark and Kafka run on, before they fail to."""
+"""Finds the Java that Spark and Kafka run on, before they start."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from millstream.model.errors import RunError
 
 
 def checked_java(environment: Mapping[str, str]) -> str | None:
-    """The home of the Java to use; None where the one on ``PATH`` will do.
+    """The home of the Java to use; None for the one on ``PATH``.
 
-    ``JAVA_HOME`` comes first, then what set-up put beside this Python, then ``PATH``.
+    ``JAVA_HOME`` is first, then the one that set-up has found or installed, then ``PATH``.
     """
     home = environment.get("JAVA_HOME") or _found_by_setup()
     if home and shutil.which(Path(home, "bin", "java")):
@@ -22,21 +22,21 @@ def checked_java(environment: Mapping[str, str]) -> str | None:
     if not home and shutil.which("java", path=environment.get("PATH")):
         return None
     raise _no_java(
-        f"JAVA_HOME is {home!r}, where no java is that can be run"
+        f"JAVA_HOME is {home!r}, which has no java that can be run"
         if home
         else "there is none on PATH"
     )
 
 
 def java_command(environment: Mapping[str, str]) -> str:
-    """What to run for Java."""
+    """The command for Java."""
     home = checked_java(environment)
     return str(Path(home, "bin", "java")) if home else "java"
 
 
 @contextmanager
 def java_runs() -> Iterator[None]:
-    """Goes around the start of a Java, which may be made for other machines than this one."""
+    """Surrounds the start of a Java, which may be built for another kind of machine."""
     try:
         yield
     except OSError as error:

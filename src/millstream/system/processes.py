@@ -1,4 +1,4 @@
-"""Processes that outlive the one that started them, and how to know them again."""
+"""Processes that continue after the one that started them, and how to identify them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process. Its start tells it from any later process that is given the same pid.
+    """A process. Its start time distinguishes it from any later process with the same pid.
 
-    One that had ended before it could be looked at has no start.
+    If it had already ended, its start is empty.
     """
 
     pid: int
@@ -23,12 +23,12 @@ class Process:
 
     @classmethod
     def own(cls) -> Process:
-        """The one that this runs in."""
+        """The current process."""
         return cls(os.getpid(), _started(os.getpid()))
 
     @property
     def runs(self) -> bool:
-        """Whether it is still there.
+        """Whether it still runs.
 
         >>> Process.own().runs
         True
@@ -45,7 +45,7 @@ class Process:
 
 
 def machine() -> str:
-    """Where a pid means the same process: one kernel since its boot, and one namespace of pids."""
+    """Identifies where a pid is the same process: a boot of a kernel, and a namespace of pids."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -55,7 +55,7 @@ def machine() -> str:
 def spawn(
     command: Sequence[str], *, cwd: Path, output: Path, environment: Mapping[str, str]
 ) -> Process:
-    """Starts a process that is nobody's child and has no terminal, so it stays when we go."""
+    """Starts a process without parent and terminal, so that it continues when we end."""
     shell = subprocess.run(
         ["/bin/sh", "-c", '"$@" >"$0" 2>&1 & echo $!', str(output), *command],
         cwd=cwd,
@@ -71,14 +71,14 @@ def spawn(
 
 
 def _started(pid: int) -> str:
-    """When a process started, in words of the system; empty if it does not run."""
+    """When a process started, as the system reports it; empty if it does not run."""
     if not Path("/proc/self/stat").exists():
         return _started_by_ps(pid)
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    # The name, in brackets, may hold anything; the state follows, as the third of the fields.
+    # The name, in brackets, may contain anything; the state follows, as the third field.
     fields = [b"", b"", *stat.rpartition(b")")[2].split()]
     state, threads, started = fields[2], int(fields[19]), fields[21].decode()
     if state in b"ZX" and threads <= 1:  # its first thread may end before the others
