@@ -124,7 +124,7 @@ def test_any_bytes_of_the_command_line_can_be_written(run, produce, new_topic):
     ("options", "told"),
     [
         (["-H", "\udcff=1"], "the name '\\udcff' of a header is no text"),
-        (["--key", "6g", "--encoding", "hex"], "it is no hex: Non-hexadecimal digit"),
+        (["--key", "6g", "--encoding", "hex"], "it is not hex: Non-hexadecimal digit"),
     ],
 )
 def test_keys_and_headers_that_cannot_be_written_are_wrong_usage(options, told):

@@ -43,7 +43,7 @@ def test_a_description_shows_where_records_are(run, produce, new_topic):
         ["0", "1", "1", "1", "0", "0"],
         ["1", "1", "1", "1", "0", "3"],
     ]
-    assert run("topics", "describe", topic).err == "--size tells what they take on disk\n"
+    assert run("topics", "describe", topic).err == "--size shows their size on disk\n"
 
 
 def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, new_topic):

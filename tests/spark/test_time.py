@@ -138,7 +138,7 @@ def test_a_watermark_that_a_wrong_time_has_moved_can_be_put_back(spark, tmp_path
     done = CliRunner().invoke(app, command)
     assert (done.exit_code, done.output) == (
         0,
-        f"the watermark of 'repaired' is put back to {to} in batch 2\n",
+        f"the watermark of 'repaired' is moved back to {to} in batch 2\n",
     )
     put(folder, 2, ("a", NOW + 12))
     put(folder, 3, ("a", NOW + 9), ("a", NOW + 31))

@@ -1,1 +1,1 @@
-"""The command line: what people type, over the rooms that do it."""
+"""The command line ``millstream``."""

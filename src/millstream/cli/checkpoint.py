@@ -1,4 +1,4 @@
-"""``millstream checkpoint``: what can be done to the checkpoint of a job that is not running."""
+"""``millstream checkpoint``: changes to the checkpoint of a job that is not running."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from millstream.cli.printing import print_line
 from millstream.model.instants import instant
-from millstream.spark.driver.repairs import repair as ask_for_repair
+from millstream.spark.driver.repairs import repair as request_repair
 
 app = typer.Typer(help="Checkpoints of jobs.", no_args_is_help=True)
 
@@ -24,6 +24,6 @@ def repair(
     job: Annotated[str, typer.Argument(metavar="JOB", help="The name of the job.")],
     watermark: Annotated[str, typer.Option(metavar="TIME", help="Such as '2026-11-17T12:00:00Z'.")],
 ) -> None:
-    """Puts back the watermark of a job that a wrong event time has carried too far."""
-    made = ask_for_repair(folder, job, instant(watermark, what="watermark"))
-    print_line(f"the watermark of {job!r} is put back to {watermark} in batch {made.batch}")
+    """Moves the watermark of a job back, after a wrong event time has moved it too far."""
+    made = request_repair(folder, job, instant(watermark, what="watermark"))
+    print_line(f"the watermark of {job!r} is moved back to {watermark} in batch {made.batch}")

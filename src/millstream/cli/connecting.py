@@ -1,4 +1,4 @@
-"""The options by which every command reaches a Kafka cluster."""
+"""The options for the Kafka cluster, which every command has."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Servers: TypeAlias = Annotated[
         "-s",
         metavar="HOST:PORT,…",
         rich_help_panel=_PANEL,
-        help="Brokers to begin with. Else local brokers of this folder, MILLSTREAM_SERVERS, or "
-        "local brokers of another folder.",
+        help="Addresses of brokers. Default: local brokers of this folder, MILLSTREAM_SERVERS, "
+        "or local brokers of another folder.",
     ),
 ]
 Settings: TypeAlias = Annotated[
@@ -39,7 +39,7 @@ Config: TypeAlias = Annotated[
         "--config",
         metavar="FILE",
         rich_help_panel=_PANEL,
-        help="Client settings in a file of properties, as Kafka's own tools take it.",
+        help="Client settings in a properties file, as for Kafka's own tools.",
     ),
 ]
 
@@ -47,12 +47,12 @@ Config: TypeAlias = Annotated[
 def connected(
     servers: str | None, settings: Iterable[str] | None, config: Path | None
 ) -> Connection:
-    """The connection that the options ask for."""
+    """The connection for these options."""
     return Connection.to(servers, client_settings(config, settings or ()))
 
 
 def pairs(given: Iterable[str] | None, option: str) -> dict[str, str]:
-    """Names and values of a repeated option; of a name that is given twice, the last.
+    """Names and values of a repeated option; if a name is given twice, the last counts.
 
     >>> pairs(["retention.ms=1000", "cleanup.policy=compact"], "--set")
     {'retention.ms': '1000', 'cleanup.policy': 'compact'}
@@ -61,7 +61,7 @@ def pairs(given: Iterable[str] | None, option: str) -> dict[str, str]:
 
 
 def all_pairs(given: Iterable[str] | None, option: str) -> Iterator[tuple[str, str]]:
-    """Names and values of an option in which a name may come more than once.
+    """Names and values of an option in which a name may be given more than once.
 
     >>> list(all_pairs(["source=file", "source=disk"], "--header"))
     [('source', 'file'), ('source', 'disk')]

@@ -39,14 +39,14 @@ def command(
         typer.Option(
             "--group",
             "-g",
-            help="Read as a member of this group, from where it is, and commit what was read.",
+            help="Read as a member of this group, from its position, and commit what was read.",
         ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", "-n", min=0, help="End after so many records.")
+        int | None, typer.Option("--count", "-n", min=0, help="End after this number of records.")
     ] = None,
     exit_at_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="End where the topic ends now.")
+        bool, typer.Option("--exit-at-end", "-e", help="Stop at the current end of the topic.")
     ] = False,
     read_committed: Annotated[
         bool,
@@ -70,7 +70,7 @@ def command(
         Encoding, typer.Option("--encoding", help="How keys, values and headers are written.")
     ] = "text",
     null: Annotated[
-        str, typer.Option("--null", metavar="TEXT", help="What stands for null.")
+        str, typer.Option("--null", metavar="TEXT", help="The text for null.")
     ] = "null",
     json: AsJson = False,
     servers: Servers = None,
@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Writes the records of a topic to standard output.
 
-    It goes on with what comes until Ctrl-C, --count or --exit-at-end ends it.
+    It follows new records until Ctrl-C, --count or --exit-at-end ends it.
     """
     if json + bool(show) + (format_ is not None) > 1:
         raise typer.BadParameter("give one of them", param_hint="--json, --show, --format")

@@ -1,4 +1,4 @@
-"""``millstream groups``: how far consumer groups have read, and moving them elsewhere."""
+"""``millstream groups``: how far consumer groups have read, and resetting their positions."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def reset(
         int | None, typer.Option("--shift", metavar="N", help="Forward by N, or back by -N.")
     ] = None,
     execute: Annotated[
-        bool, typer.Option("--execute", help="Do it; else only show what would be done.")
+        bool, typer.Option("--execute", help="Do it; without it, only show the changes.")
     ] = False,
     as_json: AsJson = False,
     servers: Servers = None,
     settings: Settings = None,
     config: Config = None,
 ) -> None:
-    """Moves a group that nobody is in. Shows what would be done; with --execute, does it."""
+    """Resets the offsets of a group without members. Shows the changes; --execute makes them."""
     if (to is None) == (shift is None):
         raise typer.BadParameter("give one of them", param_hint="--to, --shift")
     if bool(topics) == all_topics:
@@ -135,13 +135,13 @@ def delete(
     settings: Settings = None,
     config: Config = None,
 ) -> None:
-    """Deletes groups that nobody is in, with their offsets."""
+    """Deletes groups without members, with their offsets."""
     connection = connected(servers, settings, config)
     print_done("deleted", names, lambda name: groups.delete_group(connection, name), as_json)
 
 
 def _partitions(given: Iterable[str]) -> dict[str, set[int]]:
-    """The partitions of each topic; none of a topic that is named as a whole, which means all.
+    """The partitions of each topic; an empty set means all.
 
     >>> _partitions(["scores:0", "totals:1", "scores:2,0", "totals"])
     {'scores': {0, 2}, 'totals': set()}

@@ -16,7 +16,9 @@ from millstream.model.errors import CODES
 def command(
     code: Annotated[
         str | None,
-        typer.Argument(metavar="CODE", help="Such as MS320. Else all codes.", show_default=False),
+        typer.Argument(
+            metavar="CODE", help="Such as MS320. Default: list all codes.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Explains an error code: what happened, an example, and what to do."""

@@ -1,4 +1,4 @@
-"""Ctrl-C while records go in or out: heard where it does no harm."""
+"""Ctrl-C while records are read or written: handled where it does no harm."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import BinaryIO
 from millstream.system.interrupts import on_interrupt
 
 EXIT_CODE = 130
-"""As shells count it: 128 and the number of the signal."""
+"""The exit code of shells: 128 plus the number of the signal."""
 
 
 class Interrupts:
-    """Counts Ctrl-C. It raises nothing but while a line is awaited.
+    """Counts Ctrl-C. It raises only while waiting for a line.
 
-    Inside of the Kafka client an exception would be lost, or turn into another.
+    Inside the Kafka client an exception would be lost, or become another one.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """The lines of a file as they come, until its end or Ctrl-C."""
+        """The lines of a file as they arrive, until its end or Ctrl-C."""
         while line := self._line(file):
             yield line
 
@@ -45,7 +45,7 @@ class Interrupts:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Counts Ctrl-C for as long as it is entered."""
+    """Counts Ctrl-C within the block."""
     counted = Interrupts()
     with on_interrupt(counted):
         yield counted

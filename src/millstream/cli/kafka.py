@@ -23,9 +23,7 @@ app = typer.Typer(
 
 Data: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--data", envvar="MILLSTREAM_DATA", help="The directory that keeps all data of Millstream."
-    ),
+    typer.Option("--data", envvar="MILLSTREAM_DATA", help="The data directory."),
 ]
 _DATA = Path(".millstream")
 
@@ -38,7 +36,7 @@ def up(
             min=1,
             max=3,
             help="How many brokers. Three replicate everything, and need two of them in sync.",
-            show_default="as many as there were, at first 1",
+            show_default="as before, initially 1",
         ),
     ] = None,
     port: Annotated[
@@ -46,8 +44,8 @@ def up(
         typer.Option(
             min=0,
             max=65533,
-            help="The port of the first broker; the next ones follow. 0 takes any that are free.",
-            show_default=f"as it was, at first {DEFAULT_PORT}",
+            help="The port of the first broker; the others use the next ones. 0: any free ports.",
+            show_default=f"as before, initially {DEFAULT_PORT}",
         ),
     ] = None,
     data: Data = _DATA,
@@ -55,8 +53,8 @@ def up(
 ) -> None:
     """Start brokers, and wait until producers can write to them.
 
-    They stay when the command ends: `millstream kafka down` stops them. Brokers that run already
-    are left as they are. The first time, Kafka itself is fetched (about 45 MB).
+    They continue to run when the command ends: `millstream kafka down` stops them. Brokers that
+    already run are not changed. The first time, Kafka is downloaded (about 45 MB).
     """
     with progress_line(silent=as_json) as say:
         cluster = local.up(brokers, port, data, say)
@@ -101,8 +99,10 @@ def logs(
     broker: Annotated[
         int | None, typer.Option(help="Only this broker's, by its number.", show_default="all")
     ] = None,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last.")] = 50,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as they come.")] = False,
+    lines: Annotated[
+        int, typer.Option("--lines", "-n", min=0, help="How many of the last lines.")
+    ] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines.")] = False,
     data: Data = _DATA,
 ) -> None:
     """Show what the brokers have printed and logged since they were started."""

@@ -14,9 +14,9 @@ from millstream.model.errors import MillstreamError
 
 
 class _Millstream(TyperGroup):
-    """How commands end that do not come to their end.
+    """Handles errors of commands.
 
-    An error of Millstream's is shown without a traceback: its message says what to do. Exit code 1.
+    An error of Millstream is shown without a traceback: its message has what to do. Exit code 1.
     """
 
     def get_params(self, ctx: Any) -> Any:
@@ -35,12 +35,12 @@ class _Millstream(TyperGroup):
         except MillstreamError as error:
             print_error(error, ctx)
             raise typer.Exit(1) from error
-        except BrokenPipeError:  # who reads has enough, as in "consume | head"
+        except BrokenPipeError:  # the reader has ended, as in "consume | head"
             discard_output()
 
 
 def _with_plain_flags(parameters: list[Any]) -> list[Any]:
-    """Flags take no value, so help shows none: Typer would write ``<bool>`` beside each."""
+    """Flags take no value, so help shows none: Typer would write ``<bool>`` after each."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""

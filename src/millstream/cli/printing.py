@@ -17,7 +17,7 @@ from rich.text import Text
 from millstream.model.errors import MillstreamError, RunError
 
 _JSON = "millstream.json"
-_ENDLESS = 10_000  # columns: a terminal breaks long lines better than a table
+_ENDLESS = 10_000  # columns: a terminal wraps long lines better than a table
 
 
 def _remember(ctx: typer.Context, as_json: bool) -> bool:
@@ -37,7 +37,7 @@ def print_json(value: Any) -> None:
 
 
 def print_done(what: str, names: Iterable[str], do: Callable[[str], None], as_json: bool) -> None:
-    """Does something to each, and tells to which it was done, also if it fails for one."""
+    """Does something to each, and prints those that succeeded, also if one fails."""
     done: list[str] = []
     try:
         for name in names:
@@ -51,7 +51,7 @@ def print_done(what: str, names: Iterable[str], do: Callable[[str], None], as_js
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """A table on standard output, in which nothing is cut off; numbers stand to the right."""
+    """A table on standard output, in which nothing is cut off; numbers are aligned right."""
     cells = [list(row) for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for at, column in enumerate(columns):
@@ -66,13 +66,13 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
 
 
 def print_line(line: str = "") -> None:
-    """A line on standard output. If nobody reads it, the command has no more to do."""
+    """A line on standard output. If its reader has ended, the command ends."""
     with writing_output():
         typer.echo(line)
 
 
 def _print(text: str) -> None:
-    """Text on standard output. That nobody reads it does not change how the command ends."""
+    """Text on standard output. If its reader has ended, the exit code does not change."""
     try:
         with writing_output():
             typer.echo(text, nl=False)
@@ -82,51 +82,50 @@ def _print(text: str) -> None:
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """While standard output is written, and flushed: that it takes no more is an error."""
+    """Surrounds writing to standard output and flushing it: a failure is an error."""
     try:
         yield
-    except BrokenPipeError:  # who reads has enough
+    except BrokenPipeError:  # the reader has ended
         raise
     except OSError as error:
         discard_output()
         raise RunError(
             "MS208",
             f"cannot write to standard output: {error.strerror}",
-            fix="make room where it goes, or send it elsewhere",
+            fix="free some space there, or write it elsewhere",
         ) from error
 
 
 def discard_output() -> None:
-    """Sends standard output nowhere, with what of it is still to be flushed at exit."""
+    """Discards standard output, including what would be flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_error(error: MillstreamError, ctx: Any) -> None:
     """An error on standard error: as text, or with ``--json`` as JSON."""
-    told = {"error": {"code": error.code, "what": error.what, "fix": error.fix}}
+    shown = {"error": {"code": error.code, "what": error.what, "fix": error.fix}}
     as_json = ctx.meta.get(_JSON, False)
-    typer.echo(json.dumps(told, ensure_ascii=False) if as_json else str(error), err=True)
+    typer.echo(json.dumps(shown, ensure_ascii=False) if as_json else str(error), err=True)
 
 
 @contextmanager
 def progress_line(silent: bool = False) -> Iterator[Callable[[str], None]]:
-    """A function that tells what is being done, on standard error.
+    """A function that shows what is being done, on standard error.
 
-    In a terminal that is one line, which is gone in the end. Elsewhere it is a line for each thing,
-    without how far it is: that stands behind a colon. It is silent where standard error is read by
-    machines.
+    In a terminal this is one line, which is removed at the end. Elsewhere it is a line for each
+    action, without its progress, which follows a colon. With ``silent`` nothing is shown.
     """
     if silent:
         yield lambda _: None
         return
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
-        said: set[str] = set()
+        printed: set[str] = set()
 
         def say(text: str) -> None:
             doing, _, _ = text.partition(":")
-            if doing not in said:
-                said.add(doing)
+            if doing not in printed:
+                printed.add(doing)
                 typer.echo(doing, err=True)
 
         yield say

@@ -20,8 +20,8 @@ from millstream.kafka.client.records import Encoding, NewRecord, decoded, header
 from millstream.kafka.client.rights import check_topic_rights
 from millstream.reports.amounts import counted
 
-_LONGEST = 100_000_000  # bytes of a record: brokers take no longer request, and judge the rest
-_BATCH = 1_000_000  # bytes of records that go together
+_LONGEST = 100_000_000  # bytes of a record: brokers accept no longer request, and check the rest
+_BATCH = 1_000_000  # bytes of records that are sent together
 
 _Acks = Literal["all", "1", "0"]
 _Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -30,11 +30,11 @@ _Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 def command(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
     file: Annotated[
-        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="Else standard input.")
+        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="Default: standard input.")
     ] = "-",  # type: ignore[assignment]
     key_separator: Annotated[
         str | None,
-        typer.Option("--key-separator", "-k", metavar="TEXT", help="Parts key and value."),
+        typer.Option("--key-separator", "-k", metavar="TEXT", help="Separates key and value."),
     ] = None,
     key: Annotated[
         str | None, typer.Option("--key", help="The key of records without one.")
@@ -56,7 +56,7 @@ def command(
     ] = "text",
     timestamp: Annotated[
         str | None,
-        typer.Option("--timestamp", metavar="TIME", help="Event time with its zone. Else now."),
+        typer.Option("--timestamp", metavar="TIME", help="Event time with its zone. Default: now."),
     ] = None,
     partition: Annotated[
         int | None, typer.Option("--partition", "-p", min=0, help="For all records.")
@@ -106,11 +106,11 @@ def command(
             "enable.idempotence": acks == "all",
             "compression.type": compression,
             "message.max.bytes": _LONGEST,
-            # A broker refuses a batch that is too long as a whole, good records and all.
+            # A broker does not accept any record of a batch that is too long.
             "batch.size": min(_BATCH, longest_batch(connection, topic) or _BATCH),
         }
     )
-    deliveries = Deliveries() if json else Deliveries(lambda told: typer.echo(told, err=True))
+    deliveries = Deliveries() if json else Deliveries(lambda line: typer.echo(line, err=True))
     choose = partitioner(by, len(partitions))
     with interrupts() as interrupted:
         records = _completed(lines.records(interrupted.lines(file)), fixed)
@@ -139,7 +139,7 @@ def _key(text: str, encoding: Encoding) -> bytes:
     try:
         return decoded(os.fsencode(text), encoding)
     except ValueError as error:
-        raise typer.BadParameter(f"it is no {encoding}: {error}", param_hint="--key") from None
+        raise typer.BadParameter(f"it is not {encoding}: {error}", param_hint="--key") from None
 
 
 def _header(name: str, value: str) -> tuple[str, bytes]:
@@ -150,7 +150,7 @@ def _header(name: str, value: str) -> tuple[str, bytes]:
 
 
 def _completed(records: Iterable[NewRecord], fixed: NewRecord) -> Iterator[NewRecord]:
-    """Records with what the command line says of them all, where they do not say it themselves."""
+    """Records with the values of the command line, where they do not have their own."""
     for record in records:
         yield replace(
             record,

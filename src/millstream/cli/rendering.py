@@ -17,7 +17,7 @@ _SAMPLE = Record("topic", 0, 0, 0, "CreateTime", (), b"key", b"value")
 
 
 class Shown(StrEnum):
-    """What may stand before the value, in this order."""
+    """What may be shown before the value, in this order."""
 
     TIMESTAMP = "timestamp"
     PARTITION = "partition"
@@ -28,19 +28,19 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True)
 class Parts:
-    """How the bytes of a record are written, and what stands for null."""
+    """How the bytes of a record are written, and the text for null."""
 
     encoding: Encoding = "text"
     null: str = "null"
 
     def part(self, data: bytes | None) -> bytes:
-        """A key, a value or that of a header; text is written byte by byte as it is."""
+        """A key, a value or the value of a header; the bytes of text are not changed."""
         return os.fsencode(self.null) if data is None else encoded(data, self.encoding)
 
     def headers(self, record: Record) -> bytes:
         """The headers as Kafka's own tool writes them."""
-        told = [name.encode() + b":" + self.part(value) for name, value in record.headers]
-        return b",".join(told) or b"NO_HEADERS"
+        pairs = [name.encode() + b":" + self.part(value) for name, value in record.headers]
+        return b",".join(pairs) or b"NO_HEADERS"
 
 
 def as_json(parts: Parts) -> Callable[[Record], bytes]:
@@ -49,7 +49,7 @@ def as_json(parts: Parts) -> Callable[[Record], bytes]:
 
 
 def as_kafka_does(parts: Parts, shown: Collection[Shown]) -> Callable[[Record], bytes]:
-    """The value, and before it what else is to be shown, with tabs between."""
+    """The value, and before it what else is shown, separated by tabs."""
     columns: dict[Shown, Callable[[Record], bytes]] = {
         Shown.TIMESTAMP: lambda record: _timestamp(record).encode(),
         Shown.PARTITION: lambda record: b"Partition:%d" % record.partition,
@@ -64,7 +64,7 @@ def as_kafka_does(parts: Parts, shown: Collection[Shown]) -> Callable[[Record], 
 
 
 def by_format(parts: Parts, text: str) -> Callable[[Record], bytes]:
-    """A format in Python's words, such as ``{key}: {value} at {timestamp:%H:%M}``.
+    """A Python format, such as ``{key}: {value} at {timestamp:%H:%M}``.
 
     >>> write = by_format(Parts(), "{key} {value:>5} {timestamp:%H:%M}")
     >>> write(Record("scores", 0, 7, 60_000, "CreateTime", (), b"ann", b"5"))
@@ -72,7 +72,7 @@ def by_format(parts: Parts, text: str) -> Callable[[Record], bytes]:
     """
 
     def write(record: Record) -> bytes:
-        # Bytes that are no UTF-8 go through text and come out again as they were.
+        # Bytes that are not UTF-8 are kept by surrogateescape.
         values: dict[str, Any] = {
             "topic": record.topic,
             "partition": record.partition,
@@ -94,7 +94,7 @@ def by_format(parts: Parts, text: str) -> Callable[[Record], bytes]:
             fix = "write fields as in '{key}: {value}'"
             raise _unreadable(record, str(error), fix) from error
 
-    write(_SAMPLE)  # what fits no record is told at once
+    write(_SAMPLE)  # a format that fits no record fails at once
     return write
 
 
@@ -105,7 +105,7 @@ def _timestamp(record: Record) -> str:
 
 
 class _NoTime(str):
-    """What stands for a time that is none, however a time is to be written."""
+    """The text for a missing time, whatever the format of times."""
 
     def __format__(self, _spec: str) -> str:
         return str(self)
@@ -116,7 +116,7 @@ def _time(record: Record) -> datetime | _NoTime:
         return _NoTime("none")
     try:
         return _EPOCH + timedelta(milliseconds=record.timestamp)
-    except OverflowError:  # Kafka's times go on after the year 9999
+    except OverflowError:  # Kafka has times after the year 9999
         return _NoTime(record.timestamp)
 
 

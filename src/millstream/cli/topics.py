@@ -1,4 +1,4 @@
-"""``millstream topics``: what topics there are, and changes to them."""
+"""``millstream topics``: lists, describes and changes topics."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ def list_topics(
 def create(
     names: _Names,
     partitions: Annotated[
-        int | None, typer.Option("--partitions", "-p", min=1, help="Else what the brokers say.")
+        int | None, typer.Option("--partitions", "-p", min=1, help="Default: the brokers decide.")
     ] = None,
     replication: Annotated[
-        int | None, typer.Option("--replication", "-r", min=1, help="Else what the brokers say.")
+        int | None, typer.Option("--replication", "-r", min=1, help="Default: the brokers decide.")
     ] = None,
     set_: _Set = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="Leave topics alone that are there already.")
+        bool, typer.Option("--if-not-exists", help="Do not fail for topics that exist already.")
     ] = False,
     as_json: AsJson = False,
     servers: Servers = None,
     settings: Settings = None,
     config: Config = None,
 ) -> None:
-    """Makes topics."""
+    """Creates topics."""
     connection = connected(servers, settings, config)
     own = pairs(set_, "--set")
     there = set(topic_names(connection, internal=True)) if if_not_exists else set()
@@ -89,10 +89,11 @@ def create(
 @app.command()
 def describe(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC…]", help="Else all.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC…]", help="Default: all.", show_default=False),
     ] = None,
     size: Annotated[
-        bool, typer.Option("--size", help="Tell sizes in bytes too; this runs Kafka's own tool.")
+        bool, typer.Option("--size", help="Show sizes in bytes too; this runs Kafka's own tool.")
     ] = False,
     internal: _Internal = False,
     as_json: AsJson = False,
@@ -133,7 +134,7 @@ def describe(
             ],
         )
     if described and not size:
-        typer.secho("--size tells what they take on disk", dim=True, err=True)
+        typer.secho("--size shows their size on disk", dim=True, err=True)
 
 
 @app.command()
@@ -142,7 +143,7 @@ def alter(
     set_: _Set = None,
     unset: Annotated[
         list[str] | None,
-        typer.Option("--unset", metavar="NAME", help="A setting to leave to the brokers again."),
+        typer.Option("--unset", metavar="NAME", help="A setting to reset to the brokers' default."),
     ] = None,
     as_json: AsJson = False,
     servers: Servers = None,
@@ -162,7 +163,7 @@ def alter(
 def delete(
     names: _Names,
     if_exists: Annotated[
-        bool, typer.Option("--if-exists", help="Say nothing of topics that are not there.")
+        bool, typer.Option("--if-exists", help="Do not fail for topics that do not exist.")
     ] = False,
     as_json: AsJson = False,
     servers: Servers = None,
@@ -181,14 +182,15 @@ def delete(
 def add_partitions(
     name: _Name,
     total: Annotated[
-        int, typer.Option("--total", min=1, help="How many there are to be.", show_default=False)
+        int,
+        typer.Option("--total", min=1, help="The new number of partitions.", show_default=False),
     ],
     as_json: AsJson = False,
     servers: Servers = None,
     settings: Settings = None,
     config: Config = None,
 ) -> None:
-    """Adds partitions to a topic. Keys may go to others from then on."""
+    """Adds partitions to a topic. Keys may be in other partitions from then on."""
     connection = connected(servers, settings, config)
     add = partial(topics.add_partitions, connection, total=total)
     print_done("altered", [name], add, as_json)

@@ -1,1 +1,1 @@
-"""The picture of event time and processing time, for anyone's panes."""
+"""The picture of event time and processing time, for any panes."""

@@ -1,4 +1,4 @@
-"""The light grid behind a panel, and the words along its two axes."""
+"""The light grid behind a panel, and the labels of its two axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROW = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Event time across; up, processing time or, where the clock says little, the step."""
+    """Event time across; up, processing time or, if the clock does not separate them, steps."""
 
     across: Ticks
     moments: Moments
@@ -88,7 +88,7 @@ class Axes:
         return drawn + self._clock_moves(frame) + _upward("step", frame)
 
     def _clock_moves(self, frame: Frame) -> str:
-        """By number, each move of the clock is told at the right edge."""
+        """If the axis has steps, each move of the clock is shown at the right edge."""
         ticks = self.up(frame)
         drawn, lowest = "", math.inf
         for step, reading in self.moments.moves:
@@ -104,7 +104,7 @@ class Axes:
 
 
 def left_margin(axes: Axes, frame: Frame) -> float:
-    """The width that the words left of the panels need."""
+    """The width of the labels left of the panels."""
     if not axes.moments.by_clock:
         return 62.0
     ticks = axes.up(frame)
@@ -112,7 +112,7 @@ def left_margin(axes: Axes, frame: Frame) -> float:
 
 
 def right_margin(axes: Axes, leaving: list[float]) -> float:
-    """The width that the words right of the panels need."""
+    """The width of the labels right of the panels."""
     widths = [12 + wide(axes.across.exact(time), 11) for time in leaving if math.isfinite(time)]
     if not axes.moments.by_clock:
         ticks = Ticks(0, 1, 1, reading_of(axes.moments.readings))
@@ -121,7 +121,7 @@ def right_margin(axes: Axes, leaving: list[float]) -> float:
 
 
 def _gutters(frame: Frame) -> str:
-    """The shaded strips for what lies far outside."""
+    """The shaded strips for what is far outside."""
     rect = frame.rect
     strips = [(rect.left, frame.left, "earlier")] if frame.extent.before else []
     strips += [(frame.right, rect.right, "later")] if frame.extent.after else []

@@ -14,7 +14,7 @@ from millstream.drawing.ticks import Ticks
 LID = 3.5
 _LINE = 1.0
 _LOWEST = ((60, 24.0), (150, 12.0), (10**9, 3.0))
-"""Up to so many boxes in a panel: the least height of each."""
+"""The least height of a box, by the number of boxes in a panel."""
 _FOOT = 15.0
 _NARROWEST = 1.5
 _BAR = 23.0
@@ -27,7 +27,7 @@ NAMES = {"EARLY": "early", "ON_TIME": "on time", "LATE": "late"}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A box on the paper; one that others lie over is faint, and has a ``bar`` for its value."""
+    """A box in the picture; one that others overlap is faint, and has a ``bar`` for its value."""
 
     box: Box
     rect: Rect
@@ -37,17 +37,17 @@ class Shape:
 
     @property
     def lid(self) -> Rect:
-        """The upper edge, where the pane came out; just below the watermark that let it out."""
+        """The upper edge, when the pane was emitted; just below the watermark that caused it."""
         rect = self.bar or self.rect
         return Rect(rect.left, rect.top + _LINE, rect.right, rect.top + _LINE + LID)
 
     @property
     def room(self) -> Rect:
-        """Where the value may stand."""
+        """Where the value may be."""
         return self.bar or self.rect
 
     def draw_ground(self) -> str:
-        """The faint box under the bars, where boxes lie over each other."""
+        """The faint box under the bars, where boxes overlap."""
         if not self.bar:
             return ""
         colour, _ = ink.TIMINGS[self.box.timing]
@@ -121,7 +121,7 @@ def swatch(timing: str, x: float, y: float) -> str:
 
 
 def shapes_of(boxes: Sequence[Box], frame: Frame) -> list[Shape]:
-    """Where the boxes go. Those that lie over each other get a bar each, for their values."""
+    """The places of the boxes. Those that overlap get a bar each, for their values."""
     spans = [_wide_enough(frame.span(box.window)) for box in boxes]
     lowest = next(low for most, low in _LOWEST if len(boxes) <= most)
     rects = [_rect(box, span, lowest, frame) for box, span in zip(boxes, spans, strict=True)]
@@ -155,7 +155,7 @@ def _wide_enough(span: Span) -> Span:
 
 
 def _bars(rects: Sequence[Rect], crowded: Sequence[bool], frame: Frame) -> dict[int, Rect]:
-    """A bar under the lid of each crowded box, or as little below it as others leave free."""
+    """A bar under the lid of each overlapping box, or in the nearest free place below it."""
     bars: dict[int, Rect] = {}
     taken = Clutter()
     for n in sorted(range(len(rects)), key=lambda n: (rects[n].top, rects[n].left)):
@@ -178,7 +178,7 @@ def _free_bar(rect: Rect, taken: Clutter, frame: Frame) -> Rect:
 
 
 def _crowded(boxes: Sequence[Box], rects: Sequence[Rect]) -> list[bool]:
-    """Which boxes share more than a sliver of paper with another."""
+    """Which boxes overlap noticeably with another."""
     crowded = [False] * len(rects)
     areas = [rect.width * rect.height for rect in rects]
     filled = [n for n, box in enumerate(boxes) if box.value]
@@ -193,7 +193,7 @@ def _crowded(boxes: Sequence[Box], rects: Sequence[Rect]) -> list[bool]:
 
 
 def _plate(rect: Rect, colour: str) -> str:
-    """The bar, on paper of its own."""
+    """The bar, on its own background."""
     corners = [
         (rect.left + _EAVES, rect.top + _LINE),
         (rect.left + _EAVES, rect.bottom),

@@ -1,4 +1,4 @@
-"""What already stands on the paper, so that a label can find a free place."""
+"""What is already in the picture, so that a label can find a free place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CELL = 48.0
 
 
 class Clutter:
-    """Rectangles that a label should keep off, each with a weight.
+    """Rectangles that a label should avoid, each with a weight.
 
     >>> clutter = Clutter()
     >>> clutter.add(Rect(0, 0, 10, 10), 2)

@@ -21,7 +21,7 @@ _NAME_SIZE = 11.5
 
 
 def corners_of(curve: Curve, frame: Frame) -> list[Point]:
-    """The curve's corners on the paper, from the left edge to the top or the right edge."""
+    """The curve's corners in the picture, from the left edge to the top or the right edge."""
     corners: list[Point] = []
     for time, at in curve.points:
         y = frame.y(at)
@@ -53,7 +53,7 @@ def block_curve(curve: Curve, frame: Frame, clutter: Clutter) -> None:
 
 
 def name_curve(curve: Curve, frame: Frame, clutter: Clutter) -> str:
-    """The word beside the curve, at its freest place; nothing where none is free."""
+    """The label of the curve, at its freest place; nothing if no place is free."""
     words = f"watermark {curve.source}".strip()
     width = wide(words, _NAME_SIZE) + 4
     best = min(_places(corners_of(curve, frame), width, frame), key=clutter.cost, default=None)
@@ -67,7 +67,7 @@ def name_curve(curve: Curve, frame: Frame, clutter: Clutter) -> str:
 
 
 def swatch(number: int, x: float, y: float) -> str:
-    """A stretch of the curve for the legend, 24 wide."""
+    """A section of the curve for the legend, 24 wide."""
     return ink.tag(
         "line", x1=x, y1=y, x2=x + 24, y2=y, stroke=ink.WATERMARK, stroke_width=2.25,
         stroke_dasharray=_DASHES[number % len(_DASHES)],
@@ -75,7 +75,7 @@ def swatch(number: int, x: float, y: float) -> str:
 
 
 def _places(corners: Sequence[Point], width: float, frame: Frame) -> list[Rect]:
-    """Left and right of the upright stretches, and above the level ones."""
+    """Left and right of the vertical sections, and above the horizontal ones."""
     spots: list[tuple[float, float]] = []
     for (x1, y1), (x2, y2) in pairwise(corners):
         if x1 == x2:
@@ -119,7 +119,7 @@ def _leaving(curve: Curve, frame: Frame, times: Ticks) -> str:
 
 
 def _rounded(corners: Sequence[Point]) -> str:
-    """A path through the corners, each of them rounded as far as its stretches allow."""
+    """A path through the corners, each of them rounded as far as its sections allow."""
     path = f"M{_pair(corners[0])}"
     for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
         radius = min(_ROUND, math.dist(before, corner) / 2, math.dist(corner, after) / 2)

@@ -1,4 +1,4 @@
-"""Elements as circles with their value; those that did not get in, hollow and crossed."""
+"""Elements as circles with their value; late ones are hollow and crossed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.drawing.ticks import Ticks
 from millstream.drawing.words import shortened, wide
 
 _SIZES = ((40, 10.5, 11.0), (110, 8.5, 9.0), (160, 7.0, 8.5), (400, 4.0, 0.0), (10**9, 2.5, 0.0))
-"""Up to so many elements in a panel: the radius, and the size of the value (0: none)."""
+"""By the number of elements in a panel: the radius, and the size of the value (0: none)."""
 _LONGEST = 9
 _SHARE = 0.4
 _SMALLEST = 2.5
@@ -24,7 +24,7 @@ _STACKED = 8.5
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """An element's place on the paper."""
+    """An element's place in the picture."""
 
     dot: Dot
     x: float
@@ -75,7 +75,7 @@ class Spot:
 
 
 def cross(x: float, y: float, radius: float, colour: str) -> str:
-    """The line through an element that was dropped."""
+    """The line through a late element."""
     reach = 1.05 * radius
     return ink.tag(
         "line", x1=x - reach, y1=y + reach, x2=x + reach, y2=y - reach, stroke=colour,
@@ -84,7 +84,7 @@ def cross(x: float, y: float, radius: float, colour: str) -> str:
 
 
 def spots_of(dots: Sequence[Dot], shapes: Sequence[Shape], frame: Frame) -> list[Spot]:
-    """Where the elements go. Those that arrive together and would hide each other are stacked."""
+    """The places of the elements. Those that arrive together and would overlap are stacked."""
     usual = median([shape.rect.width for shape in shapes] or [frame.rect.width])
     spots: list[Spot] = []
     for most, radius, size in _SIZES:

@@ -1,4 +1,4 @@
-"""The picture of *Streaming 102* and the Dataflow paper, for anyone's panes."""
+"""The picture of *Streaming 102* and the Dataflow paper, for any panes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_MARKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture as SVG text; a notebook shows it by itself."""
+    """A picture as SVG text; a notebook shows it directly."""
 
     svg: str
 
@@ -52,7 +52,7 @@ class Drawing:
 def draw(
     panes: Iterable[Pane], steps: Iterable[Step], *, title: str = "", subtitle: str = ""
 ) -> Drawing:
-    """Draw what came in and what came out: event time across, processing time up.
+    """Draw elements, watermarks and panes: event time across, processing time up.
 
     Elements are circles, the watermark a curve, and each pane a box: as wide as its window,
     from the pane before it (or its first element) up to the moment it came out.

@@ -1,4 +1,4 @@
-"""The horizontal axis: which part of event time is worth the picture's width."""
+"""The horizontal axis: which part of event time is shown."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import chain, pairwise
 from statistics import median
 
 _FARTHEST = 0.96
-"""A gap that takes more of the axis than this is cut out."""
+"""A gap that takes a larger part of the axis is cut out."""
 _LONGEST = 60
-"""A window longer than so many times what happens in it is not shown to its ends."""
+"""A window that is longer than its elements by this factor is not shown to its ends."""
 
 Window = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """From ``low`` to ``high``; ``before`` and ``after`` say that more lies far outside."""
+    """From ``low`` to ``high``; ``before`` and ``after``: there is more, far outside."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ def extent_of(
 
 
 def _crowd(times: Sequence[float]) -> tuple[float, float]:
-    """Where most of the sorted times are, once those beyond a vast gap are cut off."""
+    """Where most of the sorted times are, without those beyond a very large gap."""
     while len(times) > 3:
         span = times[-1] - times[0]
         gap, cut = max((later - sooner, n) for n, (sooner, later) in enumerate(pairwise(times), 1))
@@ -66,7 +66,7 @@ def _crowd(times: Sequence[float]) -> tuple[float, float]:
 
 
 def _reach(span: float, times: int, windows: Sequence[Window]) -> float:
-    """How far outside the elements a window's bound may lie and still be shown."""
+    """How far outside the elements a window's bound may be and still be shown."""
     lengths = [end - start for start, end in windows if math.isfinite(end - start)]
     usual = median(lengths) if lengths else 0.0
     if times > 2 and usual > _LONGEST * span:

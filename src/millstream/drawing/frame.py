@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from millstream.drawing.extent import Extent
 
 GUTTER = 48.0
-"""The width kept at an edge for what lies far outside the extent."""
+"""The width at an edge for what is far outside the extent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rect:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a window lies across the panel, and on which sides it goes on beyond it."""
+    """Where a window is in the panel, and on which sides it continues beyond it."""
 
     left: float
     right: float
@@ -75,7 +75,7 @@ class Frame:
         return self.rect.right - (GUTTER if self.extent.after else 0)
 
     def x(self, time: float) -> float:
-        """Across: what lies outside the extent stands in the middle of the gutter."""
+        """Across: what is outside the extent is in the middle of the gutter."""
         low, high = self.extent.low, self.extent.high
         if time < low:
             return (self.rect.left + self.left) / 2

@@ -1,6 +1,6 @@
-"""How the picture is written down: SVG elements, colours and the font.
+"""How the picture is written: SVG elements, colours and the font.
 
-Nothing here has an ``id`` or a style sheet, so that several pictures can stand on one page.
+Nothing here has an ``id`` or a style sheet, so that several pictures can be on one page.
 """
 
 from __future__ import annotations

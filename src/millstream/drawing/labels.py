@@ -1,4 +1,4 @@
-"""The value in each pane's box: as large as fits, where nothing else stands."""
+"""The value in each pane's box: as large as fits, at a free place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_RETRACTED = 4
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A value and what it takes back, side by side or (``stacked``) one above the other."""
+    """A value and what it retracts, side by side or (``stacked``) one above the other."""
 
     value: str
     retracted: tuple[str, ...]
@@ -74,7 +74,7 @@ class Label:
 
 
 def struck(words: str, x: float, y: float, size: float) -> str:
-    """Text around x, with a line through it: drawn, as not every viewer strikes text itself."""
+    """Text around x, with a line through it: drawn, because not every viewer strikes text."""
     half, rise = wide(words, size) / 2 - 1, 0.42 * size
     middle = y - 0.35 * size
     line = ink.tag(
@@ -144,7 +144,7 @@ def _cut(words: str, width: float, size: float) -> str:
 
 
 def _places(rect: Rect, label: Label) -> Iterator[tuple[float, Rect]]:
-    """Where the label fits in the box, with how little we would like it there."""
+    """Where the label fits in the box, with a cost for each place."""
     width, height = label.width, label.height
     if label.upright:
         width, height = height, width

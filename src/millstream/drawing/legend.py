@@ -1,4 +1,4 @@
-"""The legend: one entry for each kind of thing that the picture holds, and no other."""
+"""The legend: one entry for each kind of thing in the picture."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Entry:
 
 
 def entries_of(panels: Sequence[Panel], *, ideal: bool) -> list[Entry]:
-    """What needs to be told about these panels."""
+    """The entries that these panels need."""
     entries = _of_elements(panels)
     timings = {box.timing for panel in panels for box in panel.boxes if box.value}
     entries += [

@@ -12,7 +12,7 @@ from millstream.model.panes import Pane
 from millstream.model.script import ProcessingTime, Step
 
 _CLOSEST = 0.018
-"""The least part of the axis between two panes of a window that leaves room for a value."""
+"""The least part of the axis between two panes of a window that has space for a value."""
 _EMPTIEST = 0.8
 """The largest part of the axis in which nothing happens."""
 _MOST_ROWS = 60
@@ -20,7 +20,7 @@ _MOST_ROWS = 60
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Where each step stands on the vertical axis.
+    """The place of each step on the vertical axis.
 
     By the clock, all that a step does happens at one height. By number, a step is a row:
     its elements arrive in the middle, and its panes and watermark are at the row's upper end.
@@ -47,7 +47,7 @@ class Moments:
 
 
 def moments_of(steps: Sequence[Step], panes: Sequence[Pane]) -> Moments:
-    """The axis that tells these steps apart.
+    """The axis that separates these steps.
 
     >>> moments_of([ProcessingTime(5), ProcessingTime(9)], []).emission(1)
     9.0
@@ -63,7 +63,7 @@ def moments_of(steps: Sequence[Step], panes: Sequence[Pane]) -> Moments:
     readings = _readings(count, moves)
     seen = [n for n, step in enumerate(steps) if not isinstance(step, ProcessingTime)]
     seen += [pane.step for pane in panes]
-    return Moments(bool(moves) and _tells_apart(readings, seen, panes), readings, moves)
+    return Moments(bool(moves) and _separates(readings, seen, panes), readings, moves)
 
 
 def _readings(count: int, moves: Sequence[tuple[int, float]]) -> tuple[float, ...]:
@@ -85,7 +85,7 @@ def _start(moves: Sequence[float]) -> float:
     return 0.0 if near else moves[0] - 0.1 * (span or 600.0)
 
 
-def _tells_apart(readings: Sequence[float], seen: Sequence[int], panes: Sequence[Pane]) -> bool:
+def _separates(readings: Sequence[float], seen: Sequence[int], panes: Sequence[Pane]) -> bool:
     times = sorted({readings[step] for step in seen})
     if len(times) < 2:
         return len(set(seen)) < 2

@@ -16,12 +16,12 @@ from millstream.drawing.story import Box, Curve, Dot
 from millstream.drawing.ticks import Ticks
 
 _CLEAR = 3.0
-"""How far a value keeps off an element."""
+"""The distance between a value and an element."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What is drawn for one key, or for all where there is only one."""
+    """What is drawn for one key, or for all if there is only one panel."""
 
     name: str
     colour: str
@@ -30,7 +30,7 @@ class Panel:
     curves: Sequence[Curve]
 
     def draw(self, frame: Frame, times: Ticks) -> tuple[str, int]:
-        """The panel's content, and how many values found no room."""
+        """The panel's content, and how many values had no space."""
         shapes = shapes_of(self.boxes, frame)
         spots = spots_of(self.dots, shapes, frame)
         clutter = self._clutter(shapes, spots, frame)

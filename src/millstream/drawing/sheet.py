@@ -25,7 +25,7 @@ _ROW = 34.0
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Everything that is drawn, before it has a place."""
+    """Everything that is drawn, without positions."""
 
     panels: Sequence[Panel]
     axes: Axes
@@ -117,7 +117,7 @@ class Sheet:
         return low - 1.35 * _ROOM * pixel, high + 0.65 * _ROOM * pixel
 
     def _height(self) -> float:
-        """Tall enough for each value to have a line of its own, within reason."""
+        """Tall enough for each value to have its own line, up to a limit."""
         usual = _HEIGHTS.get(len(self.panels), _MANY)
         moments = self.axes.moments
         if not moments.by_clock:
@@ -137,7 +137,7 @@ def _closest(panel: Panel) -> float:
 
 
 def _overlapping(panel: Panel) -> bool:
-    """Whether the panel's windows lie over each other, as sliding ones do."""
+    """Whether the panel's windows overlap, as sliding ones do."""
     windows = sorted({box.window for box in panel.boxes})
     return any(
         one[1] > other[0] and other[1] > one[1] > one[0] < other[0]

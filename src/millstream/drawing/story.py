@@ -22,7 +22,7 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """An element: where it stands in both times, and why it was dropped if it was."""
+    """An element: where it is in both times, and the reason if it was late."""
 
     key: str
     name: str
@@ -35,7 +35,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Foot:
-    """A stretch of event time in which a box stands lower than its base."""
+    """A span of event time in which a box begins lower than its base."""
 
     window: Window
     base: float
@@ -44,10 +44,10 @@ class Foot:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A firing: a pane with the panes that it takes back.
+    """A firing: a pane with the panes that it retracts.
 
     It reaches from ``base``, the pane before it or (``opens``) its first element, up to ``at``.
-    A session that swallowed others stands on the last of them, and on ``feet`` beside it.
+    A session that was merged from others begins on the last of them, and on ``feet`` next to it.
     A retraction without a new pane has no value.
     """
 
@@ -72,7 +72,7 @@ class Curve:
 
 
 def names_of(dots: Sequence[Dot], panes: Sequence[Pane]) -> dict[str, str]:
-    """The keys in order of appearance: what tells them apart, and what is shown of them."""
+    """The keys in order of appearance: their identity, and what is shown of them."""
     names = {dot.key: dot.name for dot in dots}
     return names | {repr(pane.key): shown(pane.key) for pane in panes}
 
@@ -111,7 +111,7 @@ def curves_of(steps: Sequence[Step], moments: Moments) -> list[Curve]:
 
 
 class Firings:
-    """Panes, grouped into firings, and what each of them stands on."""
+    """Panes, grouped into firings, and what each of them begins on."""
 
     def __init__(self, panes: Sequence[Pane], dots: Sequence[Dot], moments: Moments) -> None:
         self._moments = moments
@@ -135,7 +135,7 @@ class Firings:
             arrivals.sort()
 
     def box(self, pane: Pane) -> Box:
-        """A pane as a box, on top of what came before it."""
+        """A pane as a box, on top of the pane before it."""
         base, opens, feet = self._base(pane)
         back = [shown(old.values) for old in self._taken.get(id(pane), ())]
         back += [shown(pane.values)] if pane.kind == "-" else []
@@ -165,7 +165,7 @@ class Firings:
         return base, self._moments.by_clock, ()
 
     def _swallowed(self, pane: Pane) -> dict[Window, int]:
-        """The sessions that this one swallowed, each with the step of its last pane."""
+        """The sessions that were merged into this one, each with the step of its last pane."""
         windows = self._windows[repr(pane.key)]
         starts = self._starts.setdefault(repr(pane.key), sorted(windows))
         swallowed = {}
@@ -204,7 +204,7 @@ def _identity(item: LateElement) -> tuple[int, str, str, float]:
 
 
 def _taken_back(panes: Sequence[Pane]) -> dict[int, list[Pane]]:
-    """The retractions that each pane's firing brings, by the new pane's identity."""
+    """The retractions of each pane's firing, by the new pane's identity."""
     same: dict[tuple[str, int, Window], Pane] = {}
     new: dict[tuple[str, int], list[Pane]] = defaultdict(list)
     for pane in panes:

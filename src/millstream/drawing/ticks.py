@@ -14,7 +14,7 @@ Reading = Literal["seconds", "clock", "utc"]
 """Plain seconds; seconds since midnight, as hours and minutes; or instants of the calendar."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_OLDEST_DATE = 300_000_000  # mid-1979: smaller numbers are hardly meant as dates
+_OLDEST_DATE = 300_000_000  # mid-1979: smaller numbers are probably not dates
 _NEWEST_DATE = 253_402_300_799  # the end of 9999, where datetime ends
 _ROUND_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 _ROUND_TIMES = (
@@ -26,7 +26,7 @@ _ROUND_TIMES = (
 
 
 def reading_of(times: Sequence[float]) -> Reading:
-    """What the numbers seem to mean.
+    """The probable meaning of the numbers.
 
     >>> reading_of([0, 30]), reading_of([43_200, 43_500]), reading_of([1.7e9])
     ('seconds', 'clock', 'utc')
@@ -64,7 +64,7 @@ class Ticks:
         return [count * self.every for count in range(first, last + 1)]
 
     def label(self, mark: float) -> str:
-        """A mark as it is written beside the axis."""
+        """A mark as it is written at the axis."""
         if self.reading == "seconds":
             return _plain(mark, self.every)
         if self.reading == "utc" and (self.every >= _DAY or mark % _DAY == 0):
@@ -86,7 +86,7 @@ class Ticks:
         return f"{_date(time):%Y-%m-%d} {_time_of_day(time % _DAY, 0)}"
 
     def unit(self) -> str:
-        """What stands beside the axis' name.
+        """The text next to the axis' name.
 
         >>> Ticks(1_709_640_000, 1_709_640_600, 60, "utc").unit()
         '2024-03-05, UTC'

@@ -1,4 +1,4 @@
-"""Values as words: short enough to read, and how wide they will be."""
+"""Values as short texts, and the width of texts."""
 
 from __future__ import annotations
 

@@ -64,13 +64,13 @@ def _line(name: str) -> Iterator[Says]:
         if what == RUNNING:
             timer.cancel()
 
-    def tell() -> None:
+    def log_it() -> None:
         with ExitStack() as stack:
             if not log.hasHandlers():
                 stack.enter_context(lines_on_stderr(log))
             log.info("job %r: %s", name, doing, extra={"millstream": {"job": name, "doing": doing}})
 
-    timer = threading.Timer(_LONG, tell)
+    timer = threading.Timer(_LONG, log_it)
     timer.daemon = True
     timer.start()
     try:

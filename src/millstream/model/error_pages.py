@@ -16,7 +16,7 @@ def error_page(code: str) -> str:
     """The page of a code, as Markdown.
 
     >>> print(error_page("MS101").splitlines()[0])
-    # MS101: a duration that is no duration
+    # MS101: an invalid duration
     """
     folder = _INSTALLED if _INSTALLED.is_dir() else _CLONE
     return (folder / f"{code}.md").read_text(encoding="utf-8")

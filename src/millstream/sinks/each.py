@@ -1,4 +1,4 @@
-"""The sink that is a function of the user: it gets the rows of a slice, its batch and number."""
+"""The sink that calls a user's function with the rows of a slice, its batch and number."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from millstream.system.folders import AGAIN
 
 
 class EachSink(SinkKind[Each]):
-    """A function of the user, for ``write_each``."""
+    """A user's function, for ``write_each``."""
 
     def opened(self) -> Target:
-        """Of a result table, tasks only send the changes to the driver."""
+        """For a result table, tasks only send the changes to the driver."""
         return self.target if self.target.table is None else Memory()
 
     def writer(self, slice: Slice) -> EachWriter:
@@ -41,7 +41,7 @@ class EachSink(SinkKind[Each]):
 
 
 class EachWriter:
-    """Collects the rows of a slice and makes one call, when all of them are there."""
+    """Collects the rows of a slice and makes one call with all of them."""
 
     def __init__(self, sink: str, function: Callable[[Any, int, int], Any], slice: Slice) -> None:
         self._sink = sink
@@ -62,7 +62,7 @@ class EachWriter:
         return b""
 
     def abort(self) -> None:
-        """Forgets the rows; the function has not seen them."""
+        """Drops the rows; the function was not called with them."""
         self._tables.clear()
 
 

@@ -1,8 +1,8 @@
-"""The proof that a job still owns its checkpoint, wherever its batches are committed.
+"""The check that a job still owns its checkpoint, wherever its batches are committed.
 
-Below the checkpoint of a job, ``owner/`` has a record for each owner, numbered in the order in
-which they came. The one with the highest number is the owner; a number is never given twice. A
-record is never changed: who comes next makes a new one (see ``ownership.py``).
+Below the checkpoint of a job, ``owner/`` has a record for each owner, numbered in their order. The
+one with the highest number is the owner; a number is never used twice. A record is never changed:
+the next owner writes a new one (see ``ownership.py``).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ RECORD = ".json"
 
 @dataclass(frozen=True)
 class Record:
-    """What an owner has written about itself; ``about`` is empty where that cannot be read."""
+    """The record of an owner; ``about`` is empty if the file cannot be read."""
 
     number: int
     about: dict[str, Any]
 
     @property
     def token(self) -> str:
-        """What tells this owner from any other."""
+        """A token that no other owner has."""
         return str(self.about.get("token", ""))
 
     def __str__(self) -> str:
-        """Who it is.
+        """The owner as text.
 
         >>> about = {"user": "ann", "host": "mill-1", "pid": 4242, "program": "scores.py"}
         >>> print(Record(3, about | {"since": "2026-11-17 19:00:00 UTC"}))
@@ -63,10 +63,10 @@ def record_name(number: int) -> str:
 
 @dataclass(frozen=True)
 class Fence:
-    """What one owner passes as long as no other has come after it.
+    """A check that an owner passes as long as there is no newer owner.
 
-    It travels to a server of Spark Connect, which commits batches there. Without a ``folder`` the
-    job has no checkpoint that anyone else could own, and always passes.
+    It is sent to a server of Spark Connect, which commits batches there. Without a ``folder`` the
+    job has no checkpoint that another process could own, and always passes.
     """
 
     job: str = ""
@@ -101,7 +101,7 @@ class Fence:
 
 
 NO_FENCE = Fence()
-"""For a job without a checkpoint: nobody can overtake it."""
+"""For a job without a checkpoint: it cannot be overtaken."""
 
 
 def _is_record(name: str) -> bool:

@@ -12,7 +12,7 @@ from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Each, Files, Kafka, Memory, Target
 from millstream.sinks.protocol import SinkKind
 
-# Each kind is imported when there is a sink of it: each worker pays for its own imports.
+# A kind is imported only when there is a sink of it: imports take time in each worker.
 
 
 def _memory() -> type[SinkKind[Memory]]:
@@ -55,7 +55,7 @@ _KINDS: dict[type[Target], Callable[[], type[SinkKind[Any]]]] = {
 
 
 def sink_of(name: str, target: Target) -> SinkKind[Any]:
-    """The sink of that name, of the kind that its target is.
+    """The sink of that name, of the kind of its target.
 
     >>> import pyarrow as pa
     >>> from millstream.sinks.slices import Slice

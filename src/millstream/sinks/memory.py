@@ -1,4 +1,4 @@
-"""The sink that keeps rows: a receipt is the rows themselves, and the driver hands them out."""
+"""The sink that keeps rows: a receipt contains the rows, and the driver returns them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice
 
-# The slice comes first and with its highest byte first: receipts sort into the order of slices.
+# The slice is first, with its highest byte first: so receipts sort in the order of slices.
 _HEAD = struct.Struct(">QQ")
 
 
@@ -39,14 +39,14 @@ class MemorySink(SinkKind[Memory]):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a slice, or the first of them, and how many there were."""
+    """The rows of a slice, or the first of them, and their number."""
 
     slice: int
     count: int
     table: pa.Table
 
     def packed(self) -> bytes:
-        """The rows as a receipt: Arrow's IPC format behind the numbers."""
+        """The rows as a receipt: Arrow's IPC format after the numbers."""
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_stream(sink, self.table.schema, options=options) as stream:
@@ -73,12 +73,12 @@ class MemoryWriter:
         self._tables: list[pa.Table] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Keeps the rows, as far as there is room."""
+        """Keeps the rows, up to the limit."""
         self._count += rows.num_rows
         if self._limit is not None:
             rows = rows.slice(0, self._limit - self._kept)
         self._kept += rows.num_rows
-        if rows.num_rows or not self._tables:  # the first tells the columns, even without a row
+        if rows.num_rows or not self._tables:  # the first has the columns, even without a row
             self._tables.append(rows)
 
     def close(self) -> bytes:
@@ -103,7 +103,7 @@ class MemoryCommitter:
         self._batches[batch] = sorted(filter(None, receipts))
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows so far, by batch and slice; whoever gets them may change them."""
+        """A copy of all rows so far, by batch and slice."""
         return [
             row
             for _, receipts in sorted(self._batches.items())

@@ -21,13 +21,13 @@ T = TypeVar("T", bound=Target)
 
 
 class Writer(Protocol):
-    """Takes the rows of one sink in one slice. Either ``close`` or ``abort`` comes last."""
+    """Takes the rows of one sink in one slice. The last call is ``close`` or ``abort``."""
 
     def write(self, rows: pa.Table) -> None:
         """Takes some rows."""
 
     def close(self) -> bytes:
-        """Ends the slice and returns the receipt; empty where there is nothing to commit."""
+        """Ends the slice and returns the receipt; empty if there is nothing to commit."""
 
     def abort(self) -> None:
         """Leaves nothing behind, after an exception."""
@@ -37,7 +37,7 @@ class Committer(Protocol):
     """Makes the rows of a batch visible, on the driver, once all its slices are written."""
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Commits what these receipts contain, in place of what an earlier try at the batch did.
+        """Commits what these receipts contain, instead of what an earlier attempt at the batch did.
 
         A retried batch has the same rows, but maybe in other slices.
         """
@@ -58,23 +58,23 @@ class SinkKind(ABC, Generic[T]):
         self.target = target
 
     def check_results(self, anew: bool) -> None:
-        """Refuses what earlier runs have left, if this run writes all its rows ``anew``."""
+        """An error if earlier runs have left results, and this run writes all rows ``anew``."""
 
     def check_beside(self, others: Iterable[SinkKind[Any]]) -> None:
-        """Refuses other sinks of the same job that this one would get in the way of."""
+        """An error if other sinks of the same job are in conflict with this one."""
 
     def check_access(self, slices: int) -> None:
-        """Refuses what is not there or may not be written by so many slices."""
+        """An error if the target does not exist or may not be written by so many slices."""
 
     def check_run(self, run: str) -> None:
-        """The same for what is used by this run of the job alone."""
+        """The same for what only this run of the job uses."""
 
     def opened(self) -> Target:
         """The target as tasks use it."""
         return self.target
 
     def expect(self, slice: Slice) -> None:
-        """Prepares for rows of a slice that are still being made."""
+        """Prepares for rows of a slice that are still being computed."""
 
     @abstractmethod
     def writer(self, slice: Slice) -> Writer:

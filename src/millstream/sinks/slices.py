@@ -11,10 +11,10 @@ class Slice:
     """One attempt to write a part of a batch.
 
     ``run`` is the id of the job's life: it stays the same when the job is resumed, and its first
-    eight characters tell it from others. ``number`` says which part of the batch; where parts have
-    names, it is that of the ``name``. Two attempts at one slice may run at once; ``attempt`` tells
-    them apart. ``owner`` is the process that owns the checkpoint, if there is one: another each
-    time that the job is resumed.
+    eight characters are unique. ``number`` identifies the slice in the batch; for slices with names
+    it is computed from the ``name``. Two attempts at one slice may run at the same time, with a
+    different ``attempt``. ``owner`` is the process that owns the checkpoint, if there is one: a
+    different one each time that the job is resumed.
     """
 
     run: str
@@ -26,7 +26,7 @@ class Slice:
 
 
 def number_of(name: str) -> int:
-    """A number for a name, the same at any time, and another for any other name.
+    """A number for a name: always the same, and different for any other name.
 
     >>> number_of("scores-3")
     157556195174953

@@ -1,10 +1,10 @@
-"""What a sink that keeps the whole result table has in the checkpoint, so that it can be resumed.
+"""The log of a whole result table in the checkpoint, from which a sink can be resumed.
 
     tables/<sink>/0000000012.arrow          the rows of a batch, in Arrow's IPC format, or nothing
     tables/<sink>/0000000099-whole.arrow    the whole table after a batch
 
-There is a file for each batch, written before Spark commits it. A batch that is replayed has the
-same rows, and they change nothing where they are already in the table.
+There is a file for each batch, written before Spark commits it. A retried batch has the same rows,
+which change nothing if they are already in the table.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import pyarrow as pa
 from millstream.model.errors import RunError
 from millstream.system.folders import Folder
 
-_EVERY = 100  # batches, after which the whole table is written and the files before it removed
+_EVERY = 100  # batches after which the whole table is written and the files before it are removed
 _WHOLE = "-whole.arrow"
 
 
 class TableLog:
-    """The log of one sink. The driver alone reads and writes it, once it owns the checkpoint."""
+    """The log of one sink. Only the driver reads and writes it, once it owns the checkpoint."""
 
     def __init__(self, job: str, sink: str, checkpoint: str) -> None:
         self._job = job
@@ -31,7 +31,7 @@ class TableLog:
         self._commits = Folder.of(job, f"{checkpoint}/spark/commits", "checkpoint")
 
     def read(self) -> Iterator[pa.Table]:
-        """What makes up the table, from the oldest: MS224 if a batch is missing."""
+        """The content of the table, from the oldest; MS224 if a batch is missing."""
         with self._place.errors():
             self._place.make("")
             names = self._place.names()
@@ -46,7 +46,7 @@ class TableLog:
                         yield stream.read_all()
 
     def write(self, batch: int, rows: pa.Table | None, whole: pa.Table | None) -> None:
-        """Adds the rows of a batch; now and then the whole table takes the place of what it has."""
+        """Adds the rows of a batch; sometimes the whole table replaces the earlier files."""
         with self._place.errors():
             self._put(f"{batch:010}.arrow", rows)
             if batch % _EVERY == _EVERY - 1:
@@ -56,7 +56,7 @@ class TableLog:
                         self._place.remove(name)
 
     def _put(self, name: str, rows: pa.Table | None) -> None:
-        """Under another name first: whoever is killed while writing leaves no half of it."""
+        """Under a temporary name first: a process that is killed leaves no incomplete file."""
         with self._place.create("new.tmp") as stream:
             if rows is not None:
                 with pa.ipc.new_stream(stream, rows.schema) as arrow:
@@ -64,7 +64,7 @@ class TableLog:
         self._place.move("new.tmp", to=name)
 
     def _check_complete(self, whole: int, later: list[int]) -> None:
-        """Each batch that Spark has committed is there, and at most one more."""
+        """Checks that each batch that Spark has committed is there, and at most one more."""
         last = later[-1] if later else whole
         commits = [int(name) for name in self._commits.names() if name.isdecimal()]
         committed = max(commits, default=-1)
@@ -73,8 +73,8 @@ class TableLog:
         raise RunError(
             "MS224",
             f"the checkpoint of job {self._job!r} has {committed + 1} batches, but not the results "
-            "of all of them, so the table cannot be whole: the sink is new, or was left out before",
-            fix="leave mode='complete' out, or begin anew: give the job another name or checkpoint",
+            "of all of them, so the table cannot be complete: the sink is new, or was left out",
+            fix="leave mode='complete' out, or give the job another name or checkpoint",
             step=self._sink,
         )
 

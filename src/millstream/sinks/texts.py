@@ -1,6 +1,7 @@
 """Columns as text, as Spark would write them to csv and JSON, in Polars expressions.
 
-Polars' own JSON writer is not used: it makes null of NaN and texts of decimals, and knows no bytes.
+Polars' own JSON writer is not used: it writes NaN as null and decimals as text, and does not
+support bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def json_lines(rows: pl.DataFrame) -> pl.Series:
 
 
 def plain(value: pl.Expr, type: _Type) -> pl.Expr:
-    """A value as text without quotes: times in ISO 8601, bytes in Base64, what has parts as JSON.
+    """A value as text without quotes: times in ISO 8601, bytes in Base64, nested values as JSON.
 
     >>> from datetime import UTC, datetime
     >>> rows = pl.DataFrame({"at": [datetime(2024, 5, 1, 12, tzinfo=UTC)]})
@@ -59,7 +60,7 @@ def _json(value: pl.Expr, type: _Type) -> pl.Expr:
         case pl.Map(key=key, value=of):
             return _map(value, key, of)
         case pl.Float32() | pl.Float64():
-            # JSON has no word for what is no finite number: Spark writes a text, and reads it back.
+            # JSON has no infinite numbers and no NaN: Spark writes a text, and can read it.
             text = _float(value)
             return pl.when(value.is_finite()).then(text).otherwise(_quoted(text))
         case pl.Binary() | pl.Datetime() | pl.Date():
@@ -72,7 +73,7 @@ def _json(value: pl.Expr, type: _Type) -> pl.Expr:
 
 
 def _object(value: pl.Expr, fields: list[pl.Field]) -> pl.Expr:
-    # By number, for Polars would take a name such as * for a pattern.
+    # By number: for Polars, a name such as * would be a pattern.
     numbered = value.struct.rename_fields([str(number) for number in range(len(fields))])
     parts: list[pl.Expr] = []
     for number, field in enumerate(fields):
@@ -100,7 +101,7 @@ def _float(value: pl.Expr) -> pl.Expr:
 
 
 def _timestamp(value: pl.Expr, zone: str) -> pl.Expr:
-    # Spark always writes milliseconds, and cuts off what is finer; that is kept here.
+    # Spark always writes milliseconds and no more digits; here all digits are kept.
     text = value.dt.strftime(f"%Y-%m-%dT%H:%M:%S%.6f{zone}")
     return text.str.replace(f"000{zone}$", zone)
 

@@ -1,4 +1,4 @@
-"""The sinks that get the whole result table: the driver keeps it, and shows it when it changes."""
+"""Sinks with the whole result table: the driver keeps it, and passes it on when it changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from millstream.sinks.memory import Rows
 from millstream.sinks.table_log import TableLog
 
 Show = Callable[[int, pa.Table], object]
-"""What is called with a batch that has changed the table, and with the table."""
+"""Called with a batch that has changed the table, and with the table."""
 
 
 class TableCommitter:
@@ -51,12 +51,12 @@ class TableCommitter:
         table: Table,
         show: Show | None = None,
     ) -> TableCommitter:
-        """One that logs the changes in the checkpoint of the fence's job, if there is one."""
+        """A committer that logs the changes in the checkpoint, if there is one."""
         log = TableLog(fence.job, sink, checkpoint) if checkpoint is not None else None
         return cls(sink, table, log, show)
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Takes the changes of a batch, and shows the table if there are any."""
+        """Applies the changes of a batch, and passes the table on if there are any."""
         slices = [Rows.unpacked(receipt).table for receipt in sorted(filter(None, receipts))]
         changes = pa.concat_tables(slices) if slices else None
         if changes is not None:
@@ -67,7 +67,7 @@ class TableCommitter:
             self._show(batch, self._whole)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The table; whoever gets it may change it."""
+        """A copy of the table."""
         return [] if self._whole is None else python_rows(self._whole)
 
     def _apply(self, changes: pa.Table) -> None:
@@ -83,7 +83,6 @@ class TableCommitter:
             "MS224",
             "the rows have other columns than the table that the checkpoint has: "
             f"{', '.join(whole.column_names)}",
-            fix="leave the columns as they were, or begin anew: give the job another name or "
-            "checkpoint",
+            fix="leave the columns as they were, or give the job another name or checkpoint",
             step=self._sink,
         )

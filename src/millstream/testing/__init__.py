@@ -1,4 +1,4 @@
-"""What users test their own pipelines with: scripts of steps, replayed on any engine."""
+"""Tests of users' own pipelines: scripts of steps, replayed on any engine."""
 
 from millstream.drawing.draw import draw
 from millstream.model.panes import LateElement, Pane

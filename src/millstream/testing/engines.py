@@ -23,7 +23,7 @@ from millstream.testing.panes import Panes
 def _columnar_groups(
     windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
 ) -> Groups:
-    # Polars costs a quarter of a second to import: only those who ask for it pay.
+    # Importing Polars takes a quarter of a second: it is imported only if it is used.
     from millstream.testing.on_columns import ColumnarGroups
 
     return ColumnarGroups(windowing, columns, takes_retractions)
@@ -69,7 +69,7 @@ def operators_of(engine: str) -> Operators:
 
 
 def groups_of(engine: str) -> MakeGroups:
-    """What makes the groupings of an engine, refused if there is no such engine."""
+    """What makes the groupings of an engine; an error if there is no such engine."""
     if engine in ENGINES:
         return ENGINES[engine]
     raise PlanError(

@@ -1,4 +1,4 @@
-"""Replays one grouping: its elements are (key, value, time), its panes hold their values."""
+"""Replays one grouping: its elements are (key, value, time), its panes have their values."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from millstream.reference.ordering import ordering
 from millstream.testing.panes import Panes
 
 Summary = Aggregate | Callable[[list[Any]], Any] | None
-"""What a pane's ``values`` are: an aggregate's value, a function's of the values, or they all."""
+"""A pane's ``values``: the value of an aggregate or of a function, or all values."""
 
 _VALUE = Schema((Field("value", None),))
-"""What an aggregate sees of an element; of what type it is, the steps say."""
+"""The input of an aggregate; its type follows from the steps."""
 
 
 def replay_grouping(
@@ -63,7 +63,7 @@ def _take(groups: Groups, step: Step, values: list[Any]) -> list[Emission]:
 
 
 def _numbered(step: Elements, values: list[Any]) -> list[tuple[Any, Element]]:
-    """The elements, each value with its number: values may be anything, a number is a column."""
+    """The elements, with numbers for their values: values may be any objects, and no column."""
     elements = []
     for key, value, time in step.triples():
         elements.append((key, Element({"value": value, "number": len(values)}, time)))

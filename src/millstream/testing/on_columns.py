@@ -49,7 +49,7 @@ class ColumnarGroups:
     def take(
         self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
     ) -> list[Emission]:
-        """One step, as the reference takes it."""
+        """One step, with the same arguments as the reference."""
         keyed = list(elements)
         outputs = self._step(self._batch(keyed) if keyed else None, watermark, now)
         for table in outputs[LATE]:
@@ -61,11 +61,11 @@ class ColumnarGroups:
         return self._operator.step({} if batch is None else {ROWS: batch}, watermark, now)
 
     def advance_output_watermark(self) -> int:
-        """How far time has come for whoever reads the panes."""
+        """The watermark for readers of the panes."""
         return self._operator.output_watermark
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is open."""
 
     def _batch(self, keyed: list[tuple[Any, Element]]) -> pl.DataFrame:
         elements = [element for _, element in keyed]
@@ -128,7 +128,7 @@ def _columns_of(
             raise MisfitError(f"{values[0]!r} is no number")
         return [made, by.of([column.by(element.value) for element in elements])]
     except MisfitError as error:
-        summarise([column], elements)  # what the reference refuses as well, it tells itself
+        summarise([column], elements)  # raises the reference's error, if it has one
         raise RunError(
             "MS202",
             f"{column.aggregate!r}: {error}",

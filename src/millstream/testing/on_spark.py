@@ -32,7 +32,7 @@ SHARDS = 2
 
 
 class SparkGroups(ColumnarGroups):
-    """A grouping in a query of its own: each step is a file, and each file a micro-batch."""
+    """A grouping in its own query: each step is a file, and each file a micro-batch."""
 
     def __init__(
         self, windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
@@ -75,8 +75,8 @@ class SparkGroups(ColumnarGroups):
         self._made.clear()
         self._put(batch, watermark, now)
         self._query.processAllAvailable()
-        told = {row.split: row.value for row in self._made if row.kind == "mark"}
-        self._output_watermark = min(told.values())
+        marks = {row.split: row.value for row in self._made if row.kind == "mark"}
+        self._output_watermark = min(marks.values())
         return Outputs(list, {ROWS: self._tables("pane"), LATE: self._tables("late")})
 
     def _put(self, batch: pl.DataFrame | None, watermark: int, now: int) -> None:
@@ -105,7 +105,7 @@ class SparkGroups(ColumnarGroups):
         return [t.rename({e: n for e, n in back.items() if e in t.columns}) for t in tables]
 
     def advance_output_watermark(self) -> int:
-        """How far time has come for whoever reads the panes: as far as for the slowest shard."""
+        """The watermark for readers of the panes: that of the slowest shard."""
         return self._output_watermark
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ from millstream.testing.panes import Panes
 def replay_stream(
     node: Node, steps: Sequence[Step], operators: Operators, follows: bool = False
 ) -> Panes:
-    """The panes of the grouping ``node``; what was late or rejected there or on the way to it.
+    """The panes of the grouping ``node``; what was late or rejected there or before it.
 
     A pane's key is the value of the one key column, a tuple of several, None without any;
     its values are the one aggregate's, or a dict of several.

@@ -46,7 +46,7 @@ def replay(
 ) -> Panes:
     """The panes that a grouping emits, step by step; late elements are in the result's ``late``.
 
-    Without ``what``, the grouping is told by ``window`` and the settings ``trigger``, ``refine``,
+    Without ``what``, the grouping has this ``window`` and the settings ``trigger``, ``refine``,
     ``allowed_lateness``, ``on_time``, ``closing``, ``timestamp`` and ``allow_data_loss``, as in a
     pipeline. ``aggregate`` gives a value for each pane instead of the list of its elements: an
     aggregate of the column ``value`` such as ``ms.sum("value")``, or any function of a list.

@@ -25,9 +25,9 @@ def text_of(transcript: Transcript) -> str:
         "aggregate": None if transcript.aggregate is None else _call(transcript.aggregate),
         "steps": [_step(transcript, i, step) for i, step in enumerate(transcript.steps)],
     }
-    told = {name: value for name, value in document.items() if value not in (None, "")}
+    fields = {name: value for name, value in document.items() if value not in (None, "")}
     return yaml.safe_dump(
-        told, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
+        fields, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
     )
 
 
@@ -78,9 +78,9 @@ def _pane(pane: Pane) -> dict[str, Any]:
         "last": pane.last,
         "kind": pane.kind,
     }
-    # The end of the global window is no time that a transcript could tell.
-    told = not math.isnan(pane.timestamp) and pane.timestamp < seconds(END_OF_TIME - 1)
-    return written | {"timestamp": pane.timestamp} if told else written
+    # The end of the global window is not a time that a transcript can contain.
+    finite = not math.isnan(pane.timestamp) and pane.timestamp < seconds(END_OF_TIME - 1)
+    return written | {"timestamp": pane.timestamp} if finite else written
 
 
 def _late(element: LateElement) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Transcripts: YAML files that tell what happens to a stream and which panes must come of it.
+"""Transcripts: YAML files with the input of a grouping and the panes that it must emit.
 
 They are the language of Millstream's own tests, and every engine runs all of them. The format is
 described in ``docs/transcripts.md``.
@@ -30,7 +30,7 @@ from millstream.testing.panes import Panes
 
 @dataclass(frozen=True)
 class Transcript:
-    """One script: settings, steps, and the panes and late elements that must come of them."""
+    """One script: settings, steps, and the panes and late elements that they must emit."""
 
     name: str
     source: str
@@ -41,11 +41,11 @@ class Transcript:
     late: tuple[LateElement, ...]
 
     def replay(self, engine: str = "reference") -> Panes:
-        """What an engine makes of the steps."""
+        """The panes that an engine emits for the steps."""
         return run_steps(self.windowing, self.steps, self.aggregate, engine)
 
     def check(self, engine: str = "reference") -> None:
-        """Raises an error that shows the difference unless the engine gives what is expected."""
+        """Raises an error that shows the difference if the engine emits something else."""
         actual = self.replay(engine)
         got = [_shown(p, timestamp=_stamped(e)) for p, e in _aligned(actual, self.panes)]
         wanted = [_shown(p, timestamp=_stamped(p)) for p in self.panes]
@@ -113,7 +113,7 @@ def _transcript(document: Any, file: Path) -> Transcript:
 
 @contextmanager
 def _reading(where: str) -> Iterator[None]:
-    """What cannot be read inside is refused with its place, in the language of transcripts."""
+    """Errors inside get the place in the transcript."""
     try:
         yield
     except (PlanError, TestingError) as error:
@@ -276,7 +276,7 @@ def _stamped(pane: Pane | None) -> bool:
 
 
 def _aligned(panes: list[Pane], expected: tuple[Pane, ...]) -> list[tuple[Pane, Pane | None]]:
-    """Each pane with the expected one at its place, which tells whether its timestamp matters."""
+    """Each pane with the expected one at its place, which may have a timestamp to compare."""
     return [(p, expected[i] if i < len(expected) else None) for i, p in enumerate(panes)]
 
 

@@ -1,4 +1,4 @@
-"""Columns of Python values whose type nobody has told: it shows as they come."""
+"""Columns of Python values of unknown type: the type is found from the values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from millstream.reference.ordering import ordering
 
 
 class UntypedColumn:
-    """Makes columns of values, batch by batch; the type grows with them, from INT to DOUBLE, say.
+    """Makes columns of values, batch by batch; the type widens with them, as from INT to DOUBLE.
 
     >>> column = UntypedColumn("points")
     >>> column.of([1, None]).to_list(), column.of([2.5]).to_list(), column.of([3]).to_list()
@@ -29,7 +29,7 @@ class UntypedColumn:
         self._seen: list[Any] = []
 
     def of(self, values: list[Any]) -> pl.Series:
-        """The values as a column, or MisfitError where they are of no one type."""
+        """The values as a column, or MisfitError if they have no common type."""
         self._seen += values
         try:
             if pa.infer_type(values) == self._type:
@@ -43,8 +43,8 @@ class UntypedColumn:
         if "decimal256" in str(self._type):
             raise OverflowError  # Polars has no such type
         column = pl.Series(self._name, pa.array(values, self._type))
-        # Some do not come back as they were: dicts of different keys, or times with and without
-        # a zone. A column that says something else than it was told is worse than none.
+        # Some values would change: dicts with different keys, or times with and without a zone.
+        # A column with other values than the given ones would be worse than an error.
         if list(map(ordering, column.to_list())) != list(map(ordering, values)):
             raise self._misfit()
         return column

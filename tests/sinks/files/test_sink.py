@@ -40,8 +40,8 @@ def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
     with pytest.raises(RunError) as caught:
         FilesSink("out", target).check_results(anew=True)
     assert str(caught.value) == (
-        f"MS212 in step 'out': '{tmp_path}' holds 2 files of results already, such as "
-        "part-a1b2c3d4-0000000000-00000.parquet, and this run would write all its rows beside "
+        f"MS212 in step 'out': '{tmp_path}' already has 2 files of results, such as "
+        "part-a1b2c3d4-0000000000-00000.parquet, and this run would add all its rows to "
         "them\n"
         "  What to do: write_files(…, mode='overwrite') replaces them once the run has succeeded, "
         "mode='append' adds to them; with run(…, checkpoint=…) each row is written once, however "

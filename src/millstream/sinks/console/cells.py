@@ -1,4 +1,4 @@
-"""What stands in the cells of a printed batch: short texts that people read."""
+"""The cells of a printed batch: short texts for people."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pyarrow as pa
 from millstream.engine.python_rows import python_rows
 
 _MIDNIGHT = time()
-# A line break or an escape sequence in a text would tear the table apart.
+# A line break or an escape sequence in a text would break the table.
 _CONTROLS = {code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160))}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a printed table. ``number``: to the right; ``breaks``: may go on in a new line.
+    """A column of a printed table. ``number``: aligned right; ``breaks``: lines may be wrapped.
 
-    ``taken_back`` says of each row whether it takes back another.
+    ``taken_back`` is true for each row that retracts another.
     """
 
     title: str
@@ -31,7 +31,7 @@ class Column:
 
 
 def columns_of(table: pa.Table, retracts: bool) -> list[Column]:
-    """The columns of a table, in words; if it ``retracts``, some rows take others back."""
+    """The columns of a table as text; if it ``retracts``, some rows retract others."""
     rows = python_rows(table)
     taken_back = [retracts and row.get("kind") == "-" for row in rows]
     return [_column(field, [row[field.name] for row in rows], taken_back) for field in table.schema]
@@ -74,7 +74,7 @@ def brief(value: Any) -> str:
 
 
 def _windows(title: str, windows: list[Any]) -> tuple[str, Callable[[Any], str]]:
-    """A title and how to write windows: where all lie in one day, the title says which."""
+    """A title and how to write windows: if all are in one day, the title has the day."""
     bounds = [bound for window in windows if window for bound in window.values()]
     days = {bound and bound.date() for bound in bounds}
     (day,) = days if len(days) == 1 else (None,)

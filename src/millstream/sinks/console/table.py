@@ -1,4 +1,4 @@
-"""The look of a printed batch: a table where it fits, else each row as lines of its own."""
+"""The layout of a printed batch: a table if it fits, else several lines for each row."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from millstream.sinks.console.cells import Column
 _ENOUGH = 24
 """How narrow a column of texts may get before its lines are too short to read."""
 _AROUND = 3
-"""What a column takes beside its cells: the spaces around them."""
+"""The width of a column in addition to its cells: the spaces around them."""
 
 
 def fitting(columns: list[Column], console: Console) -> RenderableType:
     """The rows, as wide as the console is; nothing is ever cut off.
 
-    Where no one looks but a file or a pipe, lines are as long as they need be.
+    In a file or a pipe, lines are as long as needed.
     """
     widths = [_width(column) for column in columns]
     least = [

@@ -1,13 +1,13 @@
 """Commits files: each row is in exactly one file that readers see, whatever crashes when.
 
-A task writes a ``.tmp`` file. The commit first writes down which of them make up the batch. That
-is the decision: whoever retries the batch after a crash moves those files, and removes its own,
-which hold the same rows. So a file that a reader may have read stays as it is, even if the rows are
-divided into other slices the second time. When all files are moved, the decision is removed with
-everything else below ``_millstream``: some readers, such as Polars, read hidden folders, too.
+A task writes a ``.tmp`` file. The commit first writes a list of the files of the batch. That is the
+decision: a process that retries the batch after a crash moves those files, and removes its own,
+which have the same rows. So a file that a reader may have read does not change, even if the rows
+are divided into other slices the second time. When all files are moved, the decision is removed
+with everything else below ``_millstream``: some readers, such as Polars, read hidden folders, too.
 
 So visible files of a batch without a decision are all files of that batch, and files of a *later*
-batch mean that the job was put back to an older checkpoint: what came after it is undone.
+batch mean that an older checkpoint was restored: the files of later batches are removed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from millstream.sinks.files.names import decision_name, hidden_folder, is_decisi
 from millstream.system.folders import Folder
 
 Moves = dict[str, str]
-"""What a file is called while it is written, and its name in the end."""
+"""The temporary name of each file, and its final name."""
 
 
 class FilesCommitter:
-    """Makes the files of a batch visible; see the top of this module for what holds at any time.
+    """Makes the files of a batch visible; the top of this module has the details.
 
-    The invariant: **an owner of the checkpoint touches only what has its own name in it, and what
-    it has listed before a check of the fence that it passed.** What was listed then is of an
-    earlier owner, or of a future that was given up when an older checkpoint was put back; what a
-    later owner writes has other names. So a process that stood still and was overtaken removes
-    nothing of its successor, however long ago its last check was.
+    The invariant: **an owner of the checkpoint changes only files with its own name in them, and
+    files that it has listed before a check of the fence that it passed.** Files that were listed
+    then are of an earlier owner, or of later batches than a restored checkpoint has; files of a
+    later owner have other names. So a process that was paused and overtaken removes nothing of its
+    successor, however long ago its last check was.
 
-    It shows nothing late either. Its files were hidden below its own name, all of them before that
-    check. A new owner first takes away all hidden files of earlier ones, the oldest owner's first
-    because that is the way in which files move; only then it looks what was decided and shown.
-    A move of a file that is no longer there fails.
+    Nor does it make files visible too late. Its files were hidden below its own name, all of them
+    before that check. A new owner first removes all hidden files of earlier owners, the oldest
+    owner's first, because files move in that direction; only then it reads what was decided and is
+    visible. Moving a file that no longer exists fails.
     """
 
     def __init__(self, folder: Folder, target: Files, fence: Fence = NO_FENCE) -> None:
@@ -47,11 +47,11 @@ class FilesCommitter:
         self._ending = settings_of(target).ending
         self._replaces = target.mode == "overwrite"
         self._fence = fence
-        # The latest batch that this committer has done: what is later has no files yet.
+        # The latest batch that this committer has committed: later ones have no files yet.
         self._done: int | None = None
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Ends with the files of the batch, and nothing else of it."""
+        """Afterwards the files of the batch are visible, and no other file of it."""
         follows = self._done is not None and batch > self._done
         self._done = None
         mine = hidden_folder(run, self._fence.owner)
@@ -68,7 +68,7 @@ class FilesCommitter:
                 self._folder.make(below)
             for name in sorted(moves.keys() & hidden):  # the others were moved before a crash
                 self._folder.move(f"{mine}/{name}", to=moves[name])
-            # Only now: a run that fails leaves the earlier results as they are.
+            # Only now: a run that fails does not change the earlier results.
             for name in earlier:
                 self._folder.remove(name)
             for below in {name.rpartition("/")[0] for name in earlier} - {""}:
@@ -82,9 +82,9 @@ class FilesCommitter:
         self._done = batch
 
     def _inherited(self, run: str) -> list[str]:
-        """Takes away what earlier owners have hidden; where their decisions are, the oldest first.
+        """Removes hidden files of earlier owners; returns where their decisions are, oldest first.
 
-        Once this is done, none of them can show a file any more.
+        After this, none of them can make a file visible any more.
         """
         mine = hidden_folder(run, self._fence.owner)
         owners = ("", *self._folder.folders(hidden_folder(run)))
@@ -97,7 +97,7 @@ class FilesCommitter:
                 self._folder.make(mine)
             for name in names:
                 if not is_decision(name):
-                    with suppress(FileNotFoundError):  # it has been shown meanwhile
+                    with suppress(FileNotFoundError):  # it has become visible meanwhile
                         self._folder.move(f"{other}/{name}", to=f"{mine}/{name}")
         return others
 
@@ -114,12 +114,12 @@ class FilesCommitter:
     def _decided(
         self, run: str, batch: int, moves: Moves, hidden: set[str], others: list[str]
     ) -> Moves:
-        """What is to be moved: by an earlier try's decision, where there is one, or by ours."""
+        """The files to move: by the decision of an earlier attempt, if there is one, or by ours."""
         shown = self._shown(run, batch)
         if not moves or any(later > batch for later in shown.values()):
             if shown:
-                self._fence.check()  # nothing that was listed is of a successor
-            # In order: the later batches, which tell that the job was put back, go last.
+                self._fence.check()  # so nothing that was listed is of a successor
+            # In order: later batches, which show that an older checkpoint was restored, are last.
             for name in shown:
                 self._folder.remove(name)
         else:
@@ -127,7 +127,7 @@ class FilesCommitter:
                 if decision_name(batch) in self._folder.names(place):
                     decision = self._folder.read(f"{place}/{decision_name(batch)}")
                     earlier: Moves = json.loads(decision)
-                    # A decision that nothing came of, because its files were taken away, is none.
+                    # A decision without effect, because its files were removed, does not count.
                     if all(name in hidden or to in shown for name, to in earlier.items()):
                         return earlier
             if shown:
@@ -137,20 +137,20 @@ class FilesCommitter:
 
     def _shown(self, run: str, batch: int) -> dict[str, int]:
         """The files of this batch and of later ones that readers see, in order."""
-        # With any ending: the format may have been changed since.
+        # With any ending: the format may have changed.
         part = re.compile(rf"part-{re.escape(run[:8])}-(\d+)-\d+[-.]")
         found = [(part.match(n.rpartition("/")[2]), n) for n in results_in(self._folder.files())]
         batches = sorted((int(match[1]), name) for match, name in found if match)
         return {name: of for of, name in batches if of >= batch}
 
     def _decide(self, run: str, batch: int, moves: Moves, hidden: set[str]) -> None:
-        """Writes down what is to be moved, if it is anything."""
+        """Writes the list of files to move, if there are any."""
         if not moves:
             return
         missing = moves.keys() - hidden
         if missing:
             raise self._folder.failure(
-                f"what a task wrote there is not to be seen from here: {min(missing)}",
+                f"a file that a task wrote is not visible to the driver: {min(missing)}",
                 fix="name a folder that all machines of the cluster share, such as 's3a://…'",
             )
         decision = f"{hidden_folder(run, self._fence.owner)}/{decision_name(batch)}"

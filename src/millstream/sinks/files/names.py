@@ -2,7 +2,7 @@
 
     part-<run>-<batch>-<slice>-<token>.<ending>    what readers see, or <column>=<value>/…/part-…
     _millstream/<run>/<owner>/*.tmp                what tasks write
-    _millstream/<run>/<owner>/<batch>.json         which of that is to be seen, and by what name
+    _millstream/<run>/<owner>/<batch>.json         which of them become visible, and under what name
 
 The owner is the process that owns the job's checkpoint, with its token (see ``sinks/fence.py``);
 without a checkpoint there is none.
@@ -29,7 +29,7 @@ def is_decision(name: str) -> bool:
 
 
 def results_in(files: Iterable[str]) -> list[str]:
-    """Of all files below a folder, those that hold results: Millstream's, Spark's or others' parts.
+    """Of all files below a folder, those with results: part files of Millstream, Spark or others.
 
     >>> results_in(["part-1.json", "team=red/part-2.json", "notes.txt", "old/part-3.json"])
     ['part-1.json', 'team=red/part-2.json']

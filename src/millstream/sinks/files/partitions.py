@@ -14,13 +14,13 @@ import pyarrow as pa
 from millstream.engine.rows import from_arrow
 from millstream.sinks.texts import plain
 
-# As Spark does: what a file system, Hive or a URI may take for something else.
+# As in Spark: characters with a meaning for a file system, Hive or a URI.
 _ESCAPED = frozenset({*map(chr, range(1, 32)), *"\"#%'*/:=?\\{[]^", "\x7f"})
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
 def by_folder(rows: pa.Table, columns: tuple[str, ...]) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each folder, without the columns that its name tells.
+    """The rows of each folder, without the columns in its name.
 
     >>> rows = pa.table({"team": ["red", None, "red"], "n": [1, 2, 3]})
     >>> [(folder, part["n"].to_pylist()) for folder, part in by_folder(rows, ("team",))]

@@ -1,4 +1,4 @@
-"""The sink of files: the folder that it writes to, and what it refuses to find there."""
+"""The sink of files: the folder that it writes to, and checks of what is there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FilesSink(SinkKind[Files]):
     def check_results(self, anew: bool) -> None:
         """MS212: a run that writes everything ``anew`` would add to the results of an earlier one.
 
-        Any other run writes each row once, and adds to what there is.
+        Any other run writes each row once, and adds to the folder.
         """
         mode = self.target.mode
         if mode == "append":
@@ -35,8 +35,8 @@ class FilesSink(SinkKind[Files]):
         if not anew and mode is not None:
             raise PlanError(
                 "MS113",
-                f"mode={mode!r} is for a run that writes all its rows anew: one without a "
-                "checkpoint over sources that end",
+                f"mode={mode!r} is for a run that writes all its rows: one over bounded "
+                "sources without a checkpoint",
                 fix="leave it out: this run adds to the folder, each row once",
                 step=self.name,
             )
@@ -51,8 +51,8 @@ class FilesSink(SinkKind[Files]):
         count = "a file" if len(found) == 1 else f"{len(found)} files"
         return RunError(
             "MS212",
-            f"{self.target.path!r} holds {count} of results already, such as {found[0]}, and this "
-            "run would write all its rows beside them",
+            f"{self.target.path!r} already has {count} of results, such as {found[0]}, and this "
+            "run would add all its rows to them",
             fix="write_files(…, mode='overwrite') replaces them once the run has succeeded, "
             "mode='append' adds to them; with run(…, checkpoint=…) each row is written once, "
             "however often the job is run",
@@ -60,7 +60,7 @@ class FilesSink(SinkKind[Files]):
         )
 
     def check_beside(self, others: Iterable[SinkKind[Any]]) -> None:
-        """MS113: of two sinks in one folder, each would take the other's files for its own.
+        """MS113: two sinks in one folder would treat each other's files as their own.
 
         >>> totals = FilesSink("totals", Files("file:///data/all/", "csv"))
         >>> FilesSink("late", Files("/data/all", "json")).check_beside([totals])

@@ -15,8 +15,8 @@ from millstream.sinks.files.partitions import by_folder
 from millstream.sinks.slices import Slice
 from millstream.system.folders import Folder
 
-# A row group is written when so many rows wait for it, or so many bytes: large enough to be read
-# fast, small enough that a task holds little more than one.
+# A row group is written when it has so many rows or bytes: large enough to be read fast, small
+# enough that a task has little more than one in memory.
 _GROUP_ROWS = 128 * 1024
 _GROUP_BYTES = 64 * 1024 * 1024
 _MOST_OPEN = 64
@@ -25,8 +25,9 @@ _MOST_OPEN = 64
 class FilesWriter:
     """Writes a slice to hidden files, one for each folder that has rows of it.
 
-    It holds little more rows than those of a group, whatever folders they are for. Of many folders,
-    it ends the file that it has not written to for longest: more rows go to a further one.
+    It keeps little more rows in memory than those of a group, whatever folders they are for. If
+    there are many folders, it closes the least recently written file: more rows go to a further
+    one.
     """
 
     def __init__(self, folder: Folder, target: Files, slice: Slice) -> None:
@@ -62,7 +63,7 @@ class FilesWriter:
         return json.dumps({"slice": self._slice.number, "files": self._written}).encode()
 
     def abort(self) -> None:
-        """Removes the files; what fails here has failed before, and been reported."""
+        """Removes the files; errors are ignored, because the first one was reported."""
         self._waiting.clear()
         for file in self._open.values():
             file.abort()
@@ -87,19 +88,19 @@ class FilesWriter:
         if file is None:
             if len(self._open) >= _MOST_OPEN:
                 self._open.pop(next(iter(self._open))).close()
-            # Numbers of attempts begin anew with each start of Spark, while a decision may still
-            # speak of a file of the last: so names are unique without them.
+            # Numbers of attempts start again with each start of Spark, while a decision may still
+            # name a file of an earlier one: so names are unique without them.
             of = self._slice
             name = f"{of.batch:010}-{of.number:05}-{of.attempt}-{token_hex(4)}.tmp"
             self._folder.make(self._hidden)
             self._written[name] = folder
             file = _File(self._folder, f"{self._hidden}/{name}", self._settings)
-        self._open[folder] = file  # at the end, for it is written now
+        self._open[folder] = file  # at the end: it is the most recently written
         return file
 
 
 class _File:
-    """A file that is written."""
+    """A file that is being written."""
 
     def __init__(self, folder: Folder, name: str, settings: Settings) -> None:
         self._stream = folder.create(name, settings.stream_compression)
