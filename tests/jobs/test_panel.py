@@ -50,7 +50,7 @@ def test_the_panel_of_a_job_that_starts_says_so():
 
 
 def test_the_panel_says_that_the_first_batch_is_under_way():
-    assert "running · the first batch is under way" in drawn(progress_of())
+    assert "running · the first batch is running" in drawn(progress_of())
 
 
 @pytest.mark.parametrize("width", [50, 80])
@@ -64,7 +64,7 @@ def test_the_panel_tells_everything_about_a_busy_job(width):
         "late 90 (30 in 'aggregate-1' and 60 in 'aggregate-2')",
         "rejected 60 in 'parse'",
         "written 3,030 to totals 90 to best 0 to a-sink-with",
-        "Ctrl-C stops it after the batch under way",
+        "Ctrl-C stops it after the current batch",
     ):
         assert told in panel
 

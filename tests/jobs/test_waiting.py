@@ -72,7 +72,7 @@ def test_the_first_ctrl_c_asks_once_for_a_stop_and_goes_on_showing():
     assert asked == ["stop"]
     assert view.shown == ["starting", "stopping", "stopping", "stopped"]
     assert view.said[0] == STOPPING
-    assert STOPPING == "stopping after the batch under way; Ctrl-C again to abandon it"
+    assert STOPPING == "stopping after the current batch; Ctrl-C again to abandon it"
 
 
 def test_sigterm_stops_a_job_as_ctrl_c_does():

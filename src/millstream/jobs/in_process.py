@@ -54,7 +54,7 @@ def _rows_of(source: Source) -> tuple[dict[str, Any], ...]:
 
 
 def no_rows(source: Source) -> RunError:
-    """The error of a source that has no rows of its own."""
+    """The error for a source without rows."""
     return RunError(
         "MS204",
         f"source {source.name!r} has no rows of its own to run over",

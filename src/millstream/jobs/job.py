@@ -1,4 +1,4 @@
-"""A program that runs or ran, how far it has come, and what came of it."""
+"""A program that runs or has run: its progress and its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Job:
     """A run of a program.
 
-    One over bounded sources has finished when ``run`` returns. One over endless sources runs in
+    A job over bounded sources has finished when ``run`` returns. A job over endless sources runs in
     the background: ``wait()`` for it, and ``stop()`` it.
     """
 
@@ -44,8 +44,8 @@ class Job:
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
         """The rows that a sink has collected; ``sink`` may be left out where there is only one.
 
-        If the job has failed, this raises its error, unless the program has seen it already: then
-        it returns the rows of the batches before.
+        If the job has failed, this raises its error, unless it was raised before: then it returns
+        the rows of the earlier batches.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1").collect().run("big").rows()
@@ -62,7 +62,7 @@ class Job:
 
     @property
     def late(self) -> int:
-        """How many rows came too late for a grouping."""
+        """How many rows were late for a grouping."""
         return self.progress().late
 
     @property
@@ -71,7 +71,7 @@ class Job:
         return self.progress().rejected
 
     def progress(self) -> Progress:
-        """How far the job has come.
+        """The progress of the job: batches, rows, watermark, state, late and rejected rows.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").collect("all").run("two").progress().state
@@ -80,10 +80,10 @@ class Job:
         return self._tracker.progress()
 
     def wait(self) -> Job:
-        """Waits until the job has ended, and shows how far it has come.
+        """Waits until the job has ended, and shows its progress.
 
-        In a terminal that is a live view, elsewhere lines of the log ``millstream.job``, one a
-        second at most. Ctrl-C or SIGTERM stops the job cleanly: the batch under way ends, and the
+        In a terminal this is a live view, elsewhere lines of the log ``millstream.job``, at most
+        one a second. Ctrl-C or SIGTERM stops the job cleanly: the current batch finishes, and the
         job can be resumed. A second one abandons that batch.
         """
         if self._stream is not None:
@@ -99,23 +99,23 @@ class Job:
         return self
 
     def stop(self) -> Job:
-        """Stops the job after the batch under way; it can be resumed from its checkpoint."""
+        """Stops the job after the current batch; it can be resumed from its checkpoint."""
         if self._stream is not None:
             with self._awaited(self._stream):
                 self._stream.stop()
         return self
 
     def process_all(self) -> Job:
-        """Waits until all that the sources have now is processed: for tests and notebooks."""
+        """Waits until all rows that the sources have now are processed: for tests and notebooks."""
         if self._stream is not None:
-            # Ctrl-C ends the waiting, and leaves the batch under way alone.
+            # Ctrl-C ends the waiting, and does not affect the current batch.
             with on_interrupt(signal.default_int_handler):
                 self._stream.process_all()
         return self
 
     @contextmanager
     def _awaited(self, stream: StreamingJob) -> Iterator[None]:
-        """Goes around what waits for the job's end, and raises what ended it."""
+        """Surrounds code that waits for the job's end, and raises its error."""
         with stream.outcome.awaited():
             yield
             stream.join()

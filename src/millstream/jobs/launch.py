@@ -24,7 +24,7 @@ def run(
     take_over: bool,
     restarts: int,
 ) -> Job:
-    """Runs a program: a small one that only collects rows it brings along needs no Spark."""
+    """Runs a program: a small one that only collects rows given in the program needs no Spark."""
     used = list(user_functions(*sinks))
     if used:
         from millstream.spark.lower.pickling import check_functions
@@ -34,7 +34,7 @@ def run(
         try:
             return run_to_the_end(name, sinks)
         except RunError as error:
-            if error.code != "MS203":  # what the reference cannot compute, Spark may
+            if error.code != "MS203":  # Spark may compute what the reference cannot
                 raise
     return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over, restarts)
 
@@ -97,7 +97,7 @@ def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | No
     if mode == "batch" and endless:
         raise PlanError(
             "MS113",
-            f"source {endless[0].name!r} has no end, so mode='batch' would not have one either",
+            f"source {endless[0].name!r} has no end, so it cannot run with mode='batch'",
             fix="read what is there now, read_files(…, bounded=True), or leave mode out",
         )
     if mode == "batch" and checkpoint is not None:

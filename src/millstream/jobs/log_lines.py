@@ -12,13 +12,13 @@ from typing import Any
 from millstream.reports.progress import Progress
 
 _LINE_EVERY = 1.0  # seconds between two lines of the log, however fast the batches
-_QUIET_LINE_EVERY = 30.0  # and while batches bring nothing new
+_QUIET_LINE_EVERY = 30.0  # while batches have no new rows
 
 
 class LogView:
     """Lines of the log ``millstream.job``: pairs for people, a dict for formatters.
 
-    The lines hold totals, so that none is missed where a line is left out.
+    The lines have totals, so that skipping a line loses nothing.
     """
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,7 +38,7 @@ class LogView:
         self._own_handler.close()
 
     def show(self, progress: Progress) -> None:
-        """Writes a line if there is news, and it is time for one."""
+        """Writes a line if something has changed, and enough time has passed."""
         if self._is_due(progress):
             self._shown, self._shown_at = progress, self._clock()
             level = logging.ERROR if progress.state == "failed" else logging.INFO
@@ -63,12 +63,12 @@ class LogView:
 
 
 def _urgent(progress: Progress) -> tuple[object, ...]:
-    """What gets a line as soon as it changes."""
+    """Values that are logged as soon as they change."""
     return progress.state, progress.restarts, progress.late_by_step, progress.rejected_by_step
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    """Values as ``key=value``, without those that say nothing."""
+    """Values as ``key=value``, without empty ones."""
     texts = {key: _text(value) for key, value in values.items()}
     return " ".join(f"{key}={_quoted(text)}" for key, text in texts.items() if text)
 

@@ -84,7 +84,7 @@ def prepare(
 
 
 def take_ownership(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
-    """This process as the owner of the checkpoint, before anything is started for the job."""
+    """Makes this process the owner of the checkpoint, before anything is started for the job."""
     if is_running(name):
         raise RunError(
             "MS209",
@@ -114,7 +114,7 @@ def run_batch(prepared: Prepared) -> Job:
         )
     except KeyboardInterrupt:
         with suppress(Exception):
-            session.interruptAll()  # nobody waits for it any more
+            session.interruptAll()  # its result is no longer needed
         raise
     tracker.state("finished")
     return Job(prepared.name, prepared.sinks, tracker, ledger.rows)

@@ -32,7 +32,7 @@ class LiveView:
         self._name = name
         self._console = console
         self._spinner = Spinner("dots", style="cyan", speed=0.08 / TICK)  # a frame for each tick
-        # What others print goes above the panel, unless it goes to a file anyway.
+        # Other output goes above the panel, unless it goes to a file.
         self._live = Live(
             console=console,
             auto_refresh=False,
@@ -67,7 +67,7 @@ class LiveView:
         if body.row_count:
             inside.add_row("")
             inside.add_row(body)
-        hint = "Ctrl-C stops it after the batch under way" if progress.state == "running" else ""
+        hint = "Ctrl-C stops it after the current batch" if progress.state == "running" else ""
         return Panel(
             inside,
             title=Text(self._name, "bold not dim"),
@@ -76,7 +76,7 @@ class LiveView:
             subtitle_align="right",
             border_style="dim",
             padding=(0, 1),
-            # The terminal shows ^C behind the last line; if that wrapped, the panel would slip.
+            # The terminal shows ^C after the last line; if that wrapped, the panel would move.
             width=min(_WIDEST, self._console.width - 2),
         )
 
@@ -86,7 +86,7 @@ def _headline(progress: Progress) -> Text:
         return Text("starting Spark …", "yellow")
     line = Text(progress.state, f"bold {_COLOURS.get(progress.state, 'yellow')}")
     if progress.last_batch_seconds is None:
-        return line.append(" · the first batch is under way", "not bold default")
+        return line.append(" · the first batch is running", "not bold default")
     last = f" · {batches(progress)}, the last in {progress.last_batch_seconds:.1f}s"
     return line.append(last, "not bold default")
 
@@ -141,7 +141,7 @@ def _written(written: Mapping[str, int]) -> Text:
 
 
 def _sparkline(rows: Sequence[int]) -> str:
-    """A bar for each of the last batches; the lowest is for those without rows alone."""
+    """A bar for each of the last batches; only batches without rows have the lowest bar."""
     drawn = rows[-_BATCHES_DRAWN:]
     top = max(drawn, default=0)
     highest = len(_BARS) - 1

@@ -27,7 +27,7 @@ def batches(progress: Progress) -> str:
 
 
 def with_steps(total: str, by_step: Mapping[str, int]) -> str:
-    """The total, and where several steps could have added to it, which ones did."""
+    """The total, and if several steps could have added to it, the counts of those that did."""
     counts = {step: count for step, count in by_step.items() if count}
     if not counts or len(by_step) == 1:
         return total

@@ -17,7 +17,7 @@ from millstream.reports.progress import Progress
 from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt, on_termination
 
-STOPPING = "stopping after the batch under way; Ctrl-C again to abandon it"
+STOPPING = "stopping after the current batch; Ctrl-C again to abandon it"
 
 
 class View(Protocol):
@@ -27,7 +27,7 @@ class View(Protocol):
         """Called often, whether or not anything has changed."""
 
     def say(self, message: str) -> None:
-        """Something that is to stay, unlike what ``show`` shows."""
+        """A message that stays, unlike what ``show`` shows."""
 
     def __enter__(self) -> View: ...
 
@@ -67,9 +67,10 @@ def _watch(
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], int]]:
-    """How often Ctrl-C was pressed, or SIGTERM came; the second time it raises.
+    """How often Ctrl-C was pressed, or SIGTERM received; the second time it raises.
 
-    What it raises is lost if Python happens to be in a finalizer then: so whoever waits looks, too.
+    The exception is lost if Python is in a finalizer at that moment: so the waiting code checks the
+    count, too.
     """
     presses = 0
 

@@ -17,7 +17,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def rate_in_words(rows_per_second: float) -> str:
-    """Rows a second, with a decimal only where it tells something.
+    """Rows a second, with a decimal only for small rates.
 
     >>> rate_in_words(83_333.3), rate_in_words(2.5), rate_in_words(0)
     ('83,333 rows/s', '2.5 rows/s', '0 rows/s')
@@ -27,7 +27,7 @@ def rate_in_words(rows_per_second: float) -> str:
 
 
 def length_in_words(length: timedelta) -> str:
-    """A length of time in one or two units, which are as many as people read.
+    """A length of time in at most two units.
 
     >>> length_in_words(timedelta(seconds=200.4)), length_in_words(timedelta(hours=30, minutes=1))
     ('3m20s', '1d6h')
@@ -37,5 +37,5 @@ def length_in_words(length: timedelta) -> str:
     hour, day = timedelta(hours=1), timedelta(days=1)
     scales = ((hour, timedelta(seconds=1)), (day, timedelta(minutes=1)), (30 * day, hour))
     unit = next((unit for below, unit in scales if length < below), day)
-    # Down, not to the nearest: a whole unit is said once it is over, as clocks do.
+    # Rounded down: a whole unit is shown once it has passed, as on a clock.
     return format_duration(length // unit * unit // timedelta(microseconds=1))

@@ -24,16 +24,16 @@ AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a source with a watermark of its own, such as a partition of Kafka."""
+    """A part of a source with its own watermark, such as a Kafka partition."""
 
     source: str
     """The source that it is a part of."""
     split: str
-    """Its name; empty where the source is one split."""
+    """Its name; empty if the source is one split."""
     watermark: datetime | None
-    """How far it has come; the least datetime if it has brought no event time yet."""
+    """Its watermark; the least datetime if it has had no event time yet."""
     idle: bool
-    """Whether it has been silent for so long that it is not waited for."""
+    """Whether it has been silent for so long that the watermark does not wait for it."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class BatchReport:
     rejected: Mapping[str, int] = field(default_factory=dict)
     """Rejected rows for each step."""
     lost: Mapping[str, int] = field(default_factory=dict)
-    """Records for each source that were gone before it could read them."""
+    """Records for each source that were removed before it could read them."""
     ahead: Mapping[str, int] = field(default_factory=dict)
     """Rows for each step whose time was too far ahead of the clock to move the watermark."""
     watermark: int | None = None
-    """In microseconds, the least over the groupings; None where there is none."""
+    """In microseconds, the least of all groupings; None without groupings."""
     state_rows: int = 0
     """Live panes, and elements that are kept."""
     state_bytes: int = 0
@@ -74,7 +74,7 @@ class BatchReport:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job has come, counted from when it was started or resumed."""
+    """The progress of a job, counted from its start or last resume."""
 
     state: State
     """Starting, running or stopping; at its end stopped, finished or failed."""
@@ -83,17 +83,17 @@ class Progress:
     rows: int
     """Rows read from the sources."""
     rows_per_second: float
-    """Over the last half minute, or the last five batches; it fades while nothing comes."""
+    """Over the last half minute, or the last five batches; it falls while no rows arrive."""
     last_batch_seconds: float | None
-    """None before the first batch is done."""
+    """None before the first batch has ended."""
     watermark: datetime | None
-    """None without groupings; the least and the greatest datetime stand for the ends of time."""
+    """None without groupings; the least and the greatest datetime mean the ends of time."""
     watermark_lag: timedelta | None
-    """How far the watermark is behind the clock; None where there is none, or at an end of time."""
+    """How far the watermark is behind the clock; None without one, or at an end of time."""
     state_rows: int
     """Live panes, and elements that are kept."""
     state_bytes: int
-    """How large these are, as they are stored."""
+    """Their size, as stored."""
     splits: tuple[Split, ...]
     """The splits of the sources, the farthest behind first: twenty for each grouping at most."""
     waiting: str | None
@@ -103,7 +103,7 @@ class Progress:
     rejected_by_step: Mapping[str, int]
     """Rejected rows for each step."""
     lost_by_step: Mapping[str, int]
-    """Records that were gone before they were read, for each source."""
+    """Records that were removed before they were read, for each source."""
     ahead_by_step: Mapping[str, int]
     """Rows for each step whose time was too far ahead of the clock to move the watermark."""
     written: Mapping[str, int]
@@ -113,7 +113,7 @@ class Progress:
     error: str | None = None
     """What ended a job that has failed."""
     restarts: int = 0
-    """How often the query was started again, after a process that it needs was lost."""
+    """How often the query was restarted, after a process that it needs had died."""
 
     @property
     def late(self) -> int:
@@ -127,7 +127,7 @@ class Progress:
 
     @property
     def lost(self) -> int:
-        """Records that were gone before a source could read them, where it may continue."""
+        """Records that were removed before a source with ``on_data_loss="continue"`` read them."""
         return sum(self.lost_by_step.values())
 
     @property
@@ -137,11 +137,11 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        """Whether the job has come to an end, good or bad."""
+        """Whether the job has ended, with or without an error."""
         return self.state in ENDS
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for machines: everything in it can be written as JSON."""
+        """The progress as a dict, which can be written as JSON."""
         last, lag = self.last_batch_seconds, self.watermark_lag
         return {
             "state": self.state,
@@ -186,7 +186,7 @@ class Progress:
 
 
 def moment(watermark: int | None) -> datetime | None:
-    """A watermark as a datetime; the least and the greatest stand for the ends of time."""
+    """A watermark as a datetime; the least and the greatest mean the ends of time."""
     if watermark is None:
         return None
     if START_OF_TIME < watermark < END_OF_TIME:
@@ -199,13 +199,13 @@ def moment(watermark: int | None) -> datetime | None:
 
 def size_in_words(progress: Progress) -> str:
     """The size of the state."""
-    from rich.filesize import decimal  # an import that only those pay who look
+    from rich.filesize import decimal  # imported only when it is shown
 
     return f"{counted(progress.state_rows, 'row')} ({decimal(progress.state_bytes)})"
 
 
 def watermark_in_words(progress: Progress) -> str:
-    """Where the watermark is, against the clock."""
+    """The distance of the watermark from the clock."""
     lag = progress.watermark_lag
     if lag is None:
         return "at the end" if progress.watermark == AFTER_ALL else "waiting for event times"

@@ -23,7 +23,7 @@ from millstream.reports.progress import (
 _ORDER: tuple[State, ...] = get_args(State)
 
 _KEPT = 64  # a batch is retried at once or never: older ones are kept in the totals alone
-# The rate is taken over half a minute, or where batches are rare, over some of them.
+# The rate is that of the last half minute, or if batches are rare, of the last few.
 _RATE_SECONDS = 30.0
 _RATE_BATCHES = 5
 
@@ -96,7 +96,7 @@ class Tracker:
             self._changed.notify_all()
 
     def progress(self, now: float | None = None) -> Progress:
-        """How far the job has come; ``now`` is in seconds since 1970-01-01 UTC."""
+        """The progress of the job; ``now`` is in seconds since 1970-01-01 UTC."""
         now = time.time() if now is None else now
         with self._changed:
             recent = [self._recent[batch] for batch in sorted(self._recent)]
@@ -126,9 +126,9 @@ class Tracker:
             )
 
     def wait_for_change(self, timeout: float) -> None:
-        """Returns at the next report or change of state, or after so many seconds.
+        """Returns at the next report or change of state, or after ``timeout`` seconds.
 
-        What changed since the caller last looked is not waited for again: keep ``timeout`` short.
+        A change before the call does not end the wait: keep ``timeout`` short.
         """
         with self._changed:
             self._changed.wait(timeout)
@@ -155,9 +155,9 @@ class Tracker:
 def _rate(recent: Sequence[BatchReport], now: float | None) -> float:
     """Rows a second, from the start of the first of the last batches to the end of the last.
 
-    Batches without rows count as time, and so does what passes between batches. The silence up
-    to ``now`` counts once it is longer than all that: sooner, and the rate would sink while a
-    batch is under way.
+    Batches without rows count as time, and so does the time between batches. The time up to
+    ``now`` counts once it is longer than all that: otherwise the rate would fall while a batch is
+    running.
     """
     if not recent:
         return 0.0

@@ -1,4 +1,4 @@
-"""The folder of a sink or checkpoint, on any file system, and what to say when that fails."""
+"""The folder of a sink or checkpoint, on any file system, and its errors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SPARKS_S3 = re.compile(r"^s3[an]://")
 
 AGAIN = "then run the job again: with a checkpoint, it resumes after the last committed batch"
-_NO_FOLDER = "name a folder, or a path where one can be made"
+_NO_FOLDER = "name a folder, or a path where one can be created"
 _NOT_ALLOWED = f"let the user that the job runs as write there, {AGAIN}"
-_NO_ROOM = f"make room there, {AGAIN}"
+_NO_ROOM = f"free some space there, {AGAIN}"
 _FIXES = {
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG), _NO_FOLDER),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _NOT_ALLOWED),
@@ -36,8 +36,8 @@ _FIXES = {
 class Folder:
     """Where the files of a sink are, or of a job's checkpoint.
 
-    ``path`` is what the program says; names are below ``root``. Files are moved, not copied: at
-    once on a disk, by a copy and a removal in an object store.
+    ``path`` is the path in the program; names are below ``root``. Moving a file is atomic on a
+    disk, and a copy and a removal in an object store.
     """
 
     sink: str
@@ -64,11 +64,11 @@ class Folder:
 
     @property
     def place(self) -> tuple[str, str]:
-        """What two folders share if they are the same."""
+        """Equal for two objects that are the same folder."""
         return self.system.type_name, self.root
 
     def names(self, below: str = "") -> list[str]:
-        """The names of the files in a folder, in order; none where there is no such folder."""
+        """The names of the files in a folder, in order; none if the folder does not exist."""
         selector = fs.FileSelector(self._at(below), allow_not_found=True)
         found = self.system.get_file_info(selector)
         return sorted(info.base_name for info in found if info.type == fs.FileType.File)
@@ -87,7 +87,7 @@ class Folder:
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def make(self, below: str) -> None:
-        """Makes a folder and those above it, where they are missing."""
+        """Creates a folder and those above it, if they are missing."""
         self.system.create_dir(self._at(below), recursive=True)
 
     def create(self, name: str, compression: str | None = None) -> pa.NativeFile:
@@ -95,10 +95,10 @@ class Folder:
         return self.system.open_output_stream(self._at(name), compression=compression)
 
     def create_new(self, name: str, content: bytes) -> bool:
-        """Writes a file that is not there yet, whole; whether it was this call that did.
+        """Writes a complete file that does not exist yet; returns whether this call did.
 
-        Only a local or mounted file system promises that of two calls at once one returns True.
-        Elsewhere the last one of them does.
+        On a local or mounted file system, one of two calls at the same time returns True. Elsewhere
+        the last one does.
         """
         if isinstance(self.system, fs.LocalFileSystem):
             return _linked(self._at(name), content)
@@ -109,42 +109,42 @@ class Folder:
         return self.read(name) == content
 
     def read(self, name: str) -> bytes:
-        """What a file holds."""
+        """The content of a file."""
         with self.system.open_input_stream(self._at(name), compression=None) as stream:
             return bytes(stream.read())
 
     def move(self, name: str, to: str) -> None:
-        """Gives a file another name, in place of one that has it."""
+        """Renames a file, and replaces one that has the new name."""
         self.system.move(self._at(name), self._at(to))
 
     def remove(self, name: str) -> None:
-        """Removes a file, if it is there: another attempt may have been quicker."""
+        """Removes a file, if it exists: another attempt may have removed it."""
         with suppress(FileNotFoundError):
             self.system.delete_file(self._at(name))
 
     def remove_folder(self, below: str) -> None:
-        """Removes a folder with all in it, as far as that succeeds."""
+        """Removes a folder and its content, as far as possible."""
         with suppress(OSError):
             self.system.delete_dir(self._at(below))
 
     def remove_empty(self, below: str) -> None:
-        """Removes a folder in which nothing is, and those above it that have nothing else."""
+        """Removes an empty folder, and those above it that contain nothing else."""
         while below and not self.names(below) and not self.folders(below):
             self.remove_folder(below)
             below = below.rpartition("/")[0]
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """What the file system refuses is an error that names the place, the path and the cause."""
+        """Turns errors of the file system into errors with the sink or job, path and cause."""
         try:
             yield
         except OSError as error:
             cause = os.strerror(error.errno) if error.errno else str(error)
-            fix = f"see that the job can write there, {AGAIN}"
+            fix = f"make sure that the job can write there, {AGAIN}"
             raise self.failure(cause, _FIXES.get(error.errno or 0, fix)) from error
 
     def failure(self, cause: str, fix: str) -> RunError:
-        """The error that says why nothing can be written here."""
+        """The error with the reason why nothing can be written here."""
         if self.kind == "checkpoint":
             what = f"job {self.sink!r} cannot write to its checkpoint {self.path!r}: {cause}"
             return RunError("MS211", what, fix=fix)
@@ -155,7 +155,7 @@ class Folder:
 
 
 def _linked(path: str, content: bytes) -> bool:
-    """Writes a file under a name that nobody knows, and then gives it its own, if that is free."""
+    """Writes a file under a temporary name, and then gives it its own, if that is free."""
     other = f"{path}.{token_hex(4)}.tmp"
     try:
         with open(other, "xb") as file:
@@ -163,7 +163,7 @@ def _linked(path: str, content: bytes) -> bool:
         try:
             os.link(other, path)
         except FileExistsError:
-            return os.stat(other).st_nlink > 1  # NFS may have lost the answer to this very link
+            return os.stat(other).st_nlink > 1  # NFS may have lost the answer to this link
         except OSError:  # a file system without links
             try:
                 with open(path, "xb") as file:

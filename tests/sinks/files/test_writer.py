@@ -102,8 +102,8 @@ def test_a_full_disk_is_an_error_that_says_what_to_do(tmp_path):
         writer.close()
     assert str(caught.value) == (
         f"MS208 in step 'totals': cannot write to {str(tmp_path)!r}: No space left on device\n"
-        "  What to do: make room there, then run the job again: with a checkpoint, it resumes "
-        "after the last committed batch\n"
+        "  What to do: free some space there, then run the job again: with a checkpoint, it "
+        "resumes after the last committed batch\n"
         "  More: millstream help MS208"
     )
     assert isinstance(caught.value.__cause__, OSError)

@@ -1,4 +1,4 @@
-"""The sink that is standard output: a small table for each batch that has rows."""
+"""The sink that prints to standard output: a small table for each batch with rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class ConsoleSink(SinkKind[Console]):
     shown = True
 
     def opened(self) -> Target:
-        """Of a result table, tasks only send the changes to the driver."""
+        """For a result table, tasks only send the changes to the driver."""
         return self.target if self.target.table is None else Memory()
 
     def writer(self, slice: Slice) -> MemoryWriter:
-        """Keeps the rows that are to be printed."""
+        """Keeps the rows that will be printed."""
         return MemoryWriter(slice, self.target.limit)
 
     def committer(self, fence: Fence = NO_FENCE, checkpoint: str | None = None) -> Committer:
@@ -53,7 +53,7 @@ class ConsoleCommitter:
         self._printed: tuple[str, int] | None = None
 
     def commit(self, run: str, batch: int, receipts: Sequence[bytes]) -> None:
-        """Prints a batch; nothing where it has no rows."""
+        """Prints a batch, if it has rows."""
         slices = [Rows.unpacked(receipt) for receipt in sorted(filter(None, receipts))]
         if slices and self._printed != (run, batch):
             first = pa.concat_tables(each.table for each in slices).slice(0, self._limit)
@@ -75,6 +75,6 @@ def _print(sink: str, retracts: bool, batch: int, rows: pa.Table, count: int) ->
         more = count - rows.num_rows
         if more:
             console.print(Text(f"… and {counted(more, 'more row')}", "dim"))
-    # Rich fills each line with spaces, which a file or a pipe has no use for.
+    # Rich fills each line with spaces, which a file or a pipe does not need.
     lines = [line.rstrip() for line in captured.get().rstrip().splitlines()]
     print(*lines, "", sep="\n", flush=True)
