@@ -90,7 +90,7 @@ def test_rows_of_several_sources_are_in_slices_of_their_own():
     write = Write(step="numbers", target=Memory(), schema=pa.schema([("n", pa.int64())]))
     stage = PythonStage(
         schema=ARROW,
-        envelopes={("sink", "numbers"): [write]},
+        sinks={"numbers": write},
         tasks=[write],
         slices="origins",
         batch=0,

@@ -77,7 +77,7 @@ class SparkGroups(ColumnarGroups):
         self._query.processAllAvailable()
         marks = {row.split: row.value for row in self._made if row.kind == "mark"}
         self._output_watermark = min(marks.values())
-        return Outputs(list, {ROWS: self._tables("pane"), LATE: self._tables("late")})
+        return Outputs(list, {ROWS: self._tables(ROWS), LATE: self._tables(LATE)})
 
     def _put(self, batch: pl.DataFrame | None, watermark: int, now: int) -> None:
         """Writes the step's file: for each shard its part of the batch, watermark and clock."""
@@ -99,9 +99,9 @@ class SparkGroups(ColumnarGroups):
             writer.write_batch(table)
         os.replace(hidden, self._input / f"{number}.parquet")
 
-    def _tables(self, kind: str) -> list[pl.DataFrame]:
+    def _tables(self, tag: str) -> list[pl.DataFrame]:
         back = {engine: name for name, engine in self._names.items()}
-        tables = [unpacked(bytes(row.payload)) for row in self._made if row.kind == kind]
+        tables = [unpacked(bytes(row.payload)) for row in self._made if row.port == tag]
         return [t.rename({e: n for e, n in back.items() if e in t.columns}) for t in tables]
 
     def advance_output_watermark(self) -> int:

@@ -6,19 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.physical.operators.grouping import GroupingSpec
-from millstream.physical.operators.spec import OperatorSpec
+from millstream.physical.operators.spec import OperatorSpec, PortTypes
 from millstream.physical.plan import Physical
 from millstream.plan.nodes import Stateful, unknown_kind
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.types.schema import Schema
 
 SPECS: dict[type[Stateful], type[OperatorSpec[Any]]] = {Grouping: GroupingSpec}
 
 
-def spec_of(plan: Physical, node: Stateful, splits: Mapping[str, list[str]]) -> OperatorSpec[Any]:
-    """What workers need to know of an operator of a plan; sources may have known ``splits``."""
+def kind_of(node: Stateful) -> type[OperatorSpec[Any]]:
+    """The kind of spec that an operator has."""
     kind = SPECS.get(type(node))
     if kind is None:
         raise unknown_kind(node)
+    return kind
+
+
+def output_schema(node: Stateful, tag: str, ports: Mapping[str, PortTypes]) -> Schema:
+    """The columns of what an operator emits under a tag, all with their types."""
+    return kind_of(node).output_schema(node, tag, ports)
+
+
+def spec_of(plan: Physical, node: Stateful, splits: Mapping[str, list[str]]) -> OperatorSpec[Any]:
+    """What workers need to know of an operator of a plan; sources may have known ``splits``."""
+    kind = kind_of(node)
     feeding = plan.feeding(node)
     return kind(
         name=node.name,

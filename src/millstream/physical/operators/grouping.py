@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +16,12 @@ from millstream.engine.rows import late_rows, pane_rows
 from millstream.model.aggregates import Aggregate
 from millstream.model.refinements import retracting
 from millstream.model.windowing import Windowing
-from millstream.physical.operators.spec import OperatorSpec
+from millstream.physical.operators.spec import OperatorSpec, PortTypes
+from millstream.plan.build.grouping import REASON
 from millstream.plan.lineage import taking_back
 from millstream.plan.operators import grouping as plan
+from millstream.plan.types.result_types import result_type
+from millstream.plan.types.schema import Field, Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +44,29 @@ class GroupingSpec(OperatorSpec[Grouping]):
             ),
             "takes_retractions": taking_back(node.input) is not None,
         }
+
+    @classmethod
+    def output_schema(cls, node: plan.Grouping, tag: str, ports: Mapping[str, PortTypes]) -> Schema:
+        (types,) = ports.values()
+        if tag == LATE:
+            return Schema((*types.rows, plan.WINDOW, REASON))
+        found: dict[str, str | None]
+        found = {name: types.computed[f"key {i}"] for i, (name, _) in enumerate(node.keys)}
+        for i, (name, aggregate, inputs) in enumerate(node.aggregates):
+            of = inputs.of
+            if of is not None and of.type is None:
+                of = replace(of, type=types.computed[f"of {i}"])
+            found[name] = result_type(aggregate, replace(inputs, of=of), types.rows)
+        return Schema(tuple(Field(f.name, f.type or found[f.name]) for f in node.schema))
+
+    @classmethod
+    def whole(cls, node: plan.Grouping, port: str, tags: Container[str]) -> tuple[str, ...]:
+        values = (
+            f"of {i}"
+            for i, (_, aggregate, inputs) in enumerate(node.aggregates)
+            if inputs.of is None and has_input(aggregate, inputs)
+        )
+        return (*values, *(["row"] if LATE in tags else []))
 
     def made(self) -> Grouping:
         aggregated = [

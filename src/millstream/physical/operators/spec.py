@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -13,6 +14,7 @@ from millstream.engine.exchange.exchange import Exchange
 from millstream.engine.operator import ROWS, Operator
 from millstream.model.watermarks import Silence
 from millstream.plan.nodes import KeyFunction
+from millstream.plan.types.schema import Schema
 
 _Made = TypeVar("_Made", bound=Operator, covariant=True)
 
@@ -50,6 +52,16 @@ class OperatorSpec(ABC, Generic[_Made]):
     def settings(cls, node: Any) -> dict[str, Any]:
         """The fields that specs of this kind have besides these, for a node of its kind."""
 
+    @classmethod
+    @abstractmethod
+    def output_schema(cls, node: Any, tag: str, ports: Mapping[str, PortTypes]) -> Schema:
+        """The columns of what a node of its kind emits under a tag, all with their types."""
+
+    @classmethod
+    def whole(cls, node: Any, port: str, tags: Container[str]) -> tuple[str, ...]:
+        """The engine's columns that are the whole row, if these ``tags`` are read."""
+        return ()
+
     @abstractmethod
     def made(self) -> _Made:
         """Makes the operator ready to run."""
@@ -75,6 +87,14 @@ class OperatorSpec(ABC, Generic[_Made]):
     def __getstate__(self) -> dict[str, Any]:
         # Compiled expressions stay where they were made.
         return {k: v for k, v in self.__dict__.items() if k not in ("operator", "engine_keys")}
+
+
+@dataclass(frozen=True)
+class PortTypes:
+    """The types of a port's rows, and of what is computed of each row, by the engine's names."""
+
+    rows: Schema
+    computed: Mapping[str, str]
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,14 @@ from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
     Filter,
+    Node,
+    Port,
     Select,
     SqlStep,
     Stateful,
     WithColumns,
     unknown_kind,
 )
-from millstream.plan.operators.grouping import Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.sql.failures import sql_of, sql_reason
 from millstream.plan.types.schema import hidden
@@ -54,7 +55,8 @@ class JvmStage:
         """The columns of a step's rows, made of those of its input."""
         match instance.node:
             case Stateful() as node:
-                return self._prepared(input, node, whole)
+                assert instance.port is not None
+                return self._prepared(input, node, instance.port, whole)
             case EventTime() as node:
                 return self._timed(input, node, instance)
             case Filter() as node:
@@ -68,19 +70,19 @@ class JvmStage:
         self, input: StepColumns, node: Select | WithColumns, instance: Instance
     ) -> StepColumns:
         input = self._without_failures(input, node, instance)
-        columns = self._computed(input, dict(node.columns), node)
+        columns = self._computed(input, dict(node.columns), node, node.input)
         if isinstance(node, WithColumns):
             columns = {**input.columns, **columns}
         return replace(input, columns={name: columns[name] for name in node.schema.names})
 
     def _computed(
-        self, input: StepColumns, columns: Mapping[str, Expression], node: SqlStep | Grouping
+        self, input: StepColumns, columns: Mapping[str, Expression], node: Node, before: Node
     ) -> dict[str, str]:
         """New columns beside the old ones, computed where the input has rows.
 
         An expression that is only a column keeps that: Spark plans all of this in each batch.
         """
-        plain = {name: column_of(e, node.input) for name, e in columns.items()}
+        plain = {name: column_of(e, before) for name, e in columns.items()}
         named = {
             name: self._wide.new_name() if column is None else input.columns[column]
             for name, column in plain.items()
@@ -162,19 +164,17 @@ class JvmStage:
         wide.frame = wide.frame.withColumn(name, where_row(input, micros(col(column), kind)))
         return name
 
-    def _prepared(self, input: StepColumns, node: Stateful, whole: bool) -> StepColumns:
+    def _prepared(self, input: StepColumns, node: Stateful, port: Port, whole: bool) -> StepColumns:
         """What an operator computes of each row, and the whole rows if it needs them."""
-        if not isinstance(node, Grouping):
-            raise unknown_kind(node)
         wide = self._wide
-        kind, added = kind_column(node.input), input
+        kind, added = kind_column(port.input), input
         if kind is not None and input.sign is not None:
             plus = wide.new_name()  # a retraction must equal the row that it takes back
             given = col(input.columns[kind])
             as_added = F.when(col(input.sign) < 0, F.lit("+")).otherwise(given)
             wide.frame = wide.frame.withColumn(plus, as_added)
             added = replace(input, columns={**input.columns, kind: plus})
-        computed = self._computed(added, prepared_columns(node), node)
+        computed = self._computed(added, prepared_columns(node, port), node, port.input)
         made = {hidden(name): column for name, column in computed.items()}
         return replace(input, columns={**input.columns, **made} if whole else made)
 

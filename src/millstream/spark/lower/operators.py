@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
-from millstream.physical.operators import spec_of
-from millstream.physical.operators.grouping import has_input
+from millstream.physical.operators import kind_of, spec_of
 from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import Instance, column_of
 from millstream.plan.lineage import kind_column
-from millstream.plan.nodes import KeyFunction
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.nodes import KeyFunction, Port, Stateful
 from millstream.plan.sql.expressions import Expression
-from millstream.plan.sql.failures import sql_of
 from millstream.plan.types.schema import hidden
 from millstream.spark.lower.lowering import Lowering
-from millstream.spark.lower.row_types import arrow_of
+from millstream.spark.lower.row_types import arrow_of, struct_of
+from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.stateful_stage import Stage
+from millstream.spark.worker.tasks.task import Task
 from millstream.spark.worker.tasks.to_shards import ToShards
 
 
@@ -30,52 +27,51 @@ def stateful_stage(lowering: Lowering, stage: int) -> Stage:
 
 
 def to_shards(lowering: Lowering, instance: Instance) -> ToShards:
-    """The task that sends the rows of an operator's input to its shards."""
-    node = instance.node
-    assert isinstance(node, Grouping)
+    """The task that sends the rows of an operator's port to its shards."""
+    node, port = instance.node, instance.port
+    assert isinstance(node, Stateful)
+    assert port is not None
     return ToShards(
         step=node.name,
         spec=spec_of(lowering.plan, node, lowering.splits),
-        input=_input(lowering, instance, node),
+        input=_input(lowering, instance, node, port),
         labels=lowering.labels,
     )
 
 
-def prepared_columns(node: Grouping) -> dict[str, Expression]:
-    """What an operator computes of each row, by the names that it has in the engine."""
-    return {sql.name: sql.expression for sql in sql_of(node)}
+def prepared_columns(node: Stateful, port: Port) -> dict[str, Expression]:
+    """What an operator computes of each row of a port by SQL, by the names of the engine."""
+    computed = node.computed(port).items()
+    return {name: key for name, key in computed if isinstance(key, Expression)}
 
 
-def pane_form(lowering: Lowering, node: Grouping) -> tuple[list[str], list[str], pa.Schema]:
-    """The keys, the aggregates and the columns of the panes of a grouping."""
-    keys = [name for name, _ in node.keys]
-    return keys, [name for name, _, _ in node.aggregates], arrow_of(lowering.types.panes(node))
+def emitted(lowering: Lowering, instance: Instance, tasks: list[Task]) -> Emitted:
+    """What an operator emits under a tag, and the tasks that take it."""
+    node = instance.node
+    assert isinstance(node, Stateful)
+    schema = arrow_of(lowering.types[instance])
+    return Emitted(spec_of(lowering.plan, node, lowering.splits), str(instance.tag), schema, tasks)
 
 
-def _input(lowering: Lowering, instance: Instance, node: Grouping) -> InputSpec:
-    """Where the grouping's keys and values are in the rows of its input."""
+def _input(lowering: Lowering, instance: Instance, node: Stateful, port: Port) -> InputSpec:
+    """Where an operator's keys and values are in the rows of a port's input."""
     assert instance.input is not None
-    computed = prepared_columns(node)
+    computed = prepared_columns(node, port)
     if instance.input.in_jvm:
         columns = {name: hidden(name) for name in computed}
     else:
-        columns = {name: str(column_of(e, node.input)) for name, e in computed.items()}
-    whole = [
-        f"of {i}"
-        for i, (_, aggregate, inputs) in enumerate(node.aggregates)
-        if inputs.of is None and has_input(aggregate, inputs)
-    ]
-    if lowering.plan.is_read(node, "late"):
-        whole.append("row")
+        columns = {name: str(column_of(e, port.input)) for name, e in computed.items()}
+    read = [tag for tag in node.tags if lowering.plan.is_read(node, tag)]
     return InputSpec(
         columns=columns,
         functions={
-            f"key {i}": (key, arrow_of(lowering.types.panes(node)).field(name).type)
-            for i, (name, key) in enumerate(node.keys)
+            name: (key, arrow_of(struct_of(f"key {key.type}")).field("key").type)
+            for name, key in node.computed(port).items()
             if isinstance(key, KeyFunction)
         },
-        row=node.input.schema.names if lowering.whole_rows(node) else (),
+        row=port.input.schema.names if lowering.whole_rows(node) else (),
         step=node.name,
-        whole=tuple(whole),
-        kind=kind_column(node.input),
+        whole=kind_of(node).whole(node, port.name, read),
+        kind=kind_column(port.input),
+        port=port.name,
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from millstream.engine.rows import SPLIT
+from millstream.physical.plan import Instance
 from millstream.plan.nodes import KafkaSource, Source
-from millstream.plan.operators.grouping import Grouping
 from millstream.spark.lower.lowering import Lowering
-from millstream.spark.lower.operators import pane_form
+from millstream.spark.lower.operators import emitted
 from millstream.spark.lower.row_types import arrow_of
 from millstream.spark.lower.task_graph import TaskGraph
 from millstream.spark.lower.tasks import follow_of
 from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.python_stage import PythonStage, RejectColumn, SliceBy
 from millstream.spark.worker.tasks.event_time import Time
 from millstream.spark.worker.tasks.load import Load
@@ -28,12 +29,8 @@ def python_stage(
     tasks = graph.all
     return PythonStage(
         inputs=[(columns, graph.readers(i)) for i, columns in wide.steps.items()],
-        envelopes=_envelope_tasks(graph),
-        groupings={
-            i.node.name: pane_form(lowering, i.node)
-            for i in graph.steps
-            if i.tag == "rows" and isinstance(i.node, Grouping)
-        },
+        emitted=_emitted(lowering, graph),
+        sinks=dict(graph.writes),
         tasks=tasks,
         follows=[follow_of(lowering, i, column) for i, column in wide.marks.items()],
         rejects=[
@@ -69,14 +66,16 @@ def _of_source(
     }
 
 
-def _envelope_tasks(graph: TaskGraph) -> dict[tuple[str, str], list[Task]]:
-    """The tasks for what envelopes contain, by their kind and the step that they are for."""
-    found: dict[tuple[str, str], list[Task]] = {}
-    for instance, task in graph.tasks.items():
+def _emitted(lowering: Lowering, graph: TaskGraph) -> dict[tuple[str, str], Emitted]:
+    """What operators emit for this stage, by their step and tag."""
+    found: dict[tuple[str, str], list[Instance]] = {}
+    for instance in graph.tasks:
         if instance.tag is not None:
-            kind = "pane" if instance.tag == "rows" else instance.tag
-            found.setdefault((kind, instance.node.name), []).append(task)
-    return found | {("sink", name): [write] for name, write in graph.writes.items()}
+            found.setdefault((instance.node.name, instance.tag), []).append(instance)
+    return {
+        key: emitted(lowering, some[0], [graph.tasks[instance] for instance in some])
+        for key, some in found.items()
+    }
 
 
 def _slices(source: Source | None, graph: TaskGraph, tasks: list[Task]) -> SliceBy:

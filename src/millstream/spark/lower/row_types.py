@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from millstream.model.errors import PlanError
+from millstream.physical.operators import output_schema
+from millstream.physical.operators.spec import PortTypes
 from millstream.physical.plan import Instance, Physical, column_of
 from millstream.plan.build.frames import type_text
-from millstream.plan.build.grouping import REASON
 from millstream.plan.build.steps import REJECTED
 from millstream.plan.nodes import (
     EventTime,
@@ -21,15 +19,15 @@ from millstream.plan.nodes import (
     Filter,
     Function,
     KafkaSource,
+    Port,
     Select,
     Sink,
+    Stateful,
     WithColumns,
     unknown_kind,
 )
-from millstream.plan.operators.grouping import WINDOW, Grouping
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.ddl import read_type
-from millstream.plan.types.result_types import result_type
 from millstream.plan.types.schema import Field, Schema, hidden
 
 
@@ -38,20 +36,15 @@ class RowTypes(dict[Instance, StructType]):
 
     def __init__(self, plan: Physical) -> None:
         self._plan = plan
-        self._panes: dict[Grouping, StructType] = {}
+        self._outputs: dict[tuple[Stateful, str], StructType] = {}
 
     def of(self, instance: Instance) -> StructType:
         """The columns that a step gives, of those before it."""
         node = instance.node
         match instance.role:
-            case "output" if instance.tag == "rows":
-                assert isinstance(node, Grouping)
-                return self.panes(node)
             case "output":
-                assert isinstance(node, Grouping)
-                rows = self[_fed_by(self._plan, node)]
-                added = struct_of(str(Schema((WINDOW, REASON))))
-                return StructType([*rows.fields, *added.fields])
+                assert isinstance(node, Stateful)
+                return self.output(node, str(instance.tag))
             case "rejected":
                 return struct_of(str(REJECTED))
             case _ if isinstance(node, KafkaSource | FilesSource | Function):
@@ -63,54 +56,39 @@ class RowTypes(dict[Instance, StructType]):
             kept = {f.name: f.dataType for f in before} if isinstance(node, WithColumns) else {}
             types = {**kept, **picked}
             return StructType([StructField(n, types[n]) for n in node.schema.names])
-        if isinstance(node, EventTime | Filter | Grouping | Sink):
+        if isinstance(node, EventTime | Filter | Stateful | Sink):
             return before
         raise unknown_kind(node)
 
-    def panes(self, node: Grouping) -> StructType:
-        """The columns of the panes of a grouping."""
-        if node not in self._panes:
-            self._panes[node] = struct_of(str(self._pane_schema(node)))
-        return self._panes[node]
+    def output(self, node: Stateful, tag: str) -> StructType:
+        """The columns of what an operator emits under a tag."""
+        if (node, tag) not in self._outputs:
+            ports = {port.name: self._port(node, port) for port in node.ports}
+            self._outputs[node, tag] = struct_of(str(output_schema(node, tag, ports)))
+        return self._outputs[node, tag]
 
-    def _pane_schema(self, node: Grouping) -> Schema:
-        prepared = next(i for i in self._plan.instances if i.node is node and i.role == "prepare")
-        found = {f.name: read_type(type_text(f.dataType)) for f in self[prepared]}
-        keys = {
-            name: self._key_type(i, name, key, node, prepared, found)
-            for i, (name, key) in enumerate(node.keys)
-        }
-        values = {}
-        for i, (name, aggregate, inputs) in enumerate(node.aggregates):
-            of = inputs.of
-            if of is not None and of.type is None:
-                of = replace(of, type=self._found(f"of {i}", of, node, prepared, found))
-            # Where whole rows are needed, all of their columns are there.
-            fields = (Field(f.name, f.type or found.get(f.name)) for f in node.input.schema)
-            schema = Schema(tuple(fields))
-            values[name] = result_type(aggregate, replace(inputs, of=of), schema)
-        types = {**keys, **values}
-        return Schema(tuple(Field(f.name, f.type or types[f.name]) for f in node.schema))
-
-    def _found(
-        self, engine: str, e: Expression, node: Grouping, at: Instance, found: dict[str, str]
-    ) -> str:
-        return found[hidden(engine) if at.in_jvm else str(column_of(e, node.input))]
-
-    def _key_type(
-        self, i: int, name: str, key: Any, node: Grouping, at: Instance, found: dict[str, str]
-    ) -> str:
-        known = node.schema.resolve(name).type
-        if known is not None:
-            return known
-        assert isinstance(key, Expression)  # a function says its type
-        return self._found(f"key {i}", key, node, at, found)
+    def _port(self, node: Stateful, port: Port) -> PortTypes:
+        """The types of a port's rows, and of what is computed of them."""
+        prepared = next(
+            i
+            for i in self._plan.instances
+            if i.node is node and i.role == "prepare" and i.port is port
+        )
+        assert prepared.input is not None
+        computed = {}
+        for name, key in node.computed(port).items():
+            if key.type is not None:
+                computed[name] = key.type
+            else:
+                assert isinstance(key, Expression)  # a function has a type
+                column = hidden(name) if prepared.in_jvm else str(column_of(key, port.input))
+                computed[name] = _text(self[prepared][column])
+        fields = tuple(Field(f.name, _text(f)) for f in self[prepared.input])
+        return PortTypes(Schema(fields), computed)
 
 
-def _fed_by(plan: Physical, node: Grouping) -> Instance:
-    prepared = next(i for i in plan.instances if i.node is node and i.role == "prepare")
-    assert prepared.input is not None
-    return prepared.input
+def _text(field: StructField) -> str:
+    return read_type(type_text(field.dataType))
 
 
 def struct_of(ddl: str) -> StructType:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.state.blobs import packed
+from millstream.engine.state.blobs import packed, unpacked
 
 ENVELOPE = (
     "shard int, node string, kind string, start bigint, end bigint, elements bigint, "
@@ -45,7 +45,7 @@ class Envelope:
     known, and of the lane ``value``.
     ``mark``: the watermark ``value`` of the channel ``split`` of the origin ``node``.
     ``clock``: the time, for tests that set it.
-    ``pane``, ``late``: rows that an operator emitted.
+    ``emit``: rows that an operator emitted; ``port`` is their tag.
     ``sink``: rows for a sink. ``receipt``: what a sink's writer reports to the driver.
     ``splits``: how far the slowest splits are that an operator's watermark is made of, as JSON.
     ``count``: ``value`` more of what ``split`` names, for the job's progress.
@@ -63,6 +63,13 @@ class Envelope:
     port: str | None = None
     rows: pl.DataFrame | None = None
     """The payload as it is, for as long as the envelope does not travel."""
+
+    def table(self) -> pl.DataFrame:
+        """The rows that it contains."""
+        if self.rows is not None:
+            return self.rows
+        assert self.payload is not None
+        return unpacked(self.payload)
 
     def sealed(self) -> Envelope:
         """The same, ready to travel."""

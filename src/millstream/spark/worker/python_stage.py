@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from millstream.spark.lower.pickling import pickled
+from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.stage_run import StageRun
@@ -63,10 +64,10 @@ class PythonStage:
     """The columns of what it makes."""
     inputs: list[tuple[StepColumns, list[Task]]] = field(default_factory=list)
     """Where the rows of each step are, and the tasks that take them."""
-    envelopes: dict[tuple[str, str], list[Task]] = field(default_factory=dict)
-    """Tasks for panes and late rows of groupings, and, in the last stage, for rows of sinks."""
-    groupings: dict[str, tuple[list[str], list[str], pa.Schema]] = field(default_factory=dict)
-    """The keys, aggregates and columns of the groupings whose panes arrive."""
+    emitted: dict[tuple[str, str], Emitted] = field(default_factory=dict)
+    """What operators emit for it, by step and tag."""
+    sinks: dict[str, Task] = field(default_factory=dict)
+    """In the last stage, the tasks for the rows of sinks."""
     tasks: list[Task] = field(default_factory=list)
     """All tasks, each before those that it gives rows to."""
     follows: list[Follow] = field(default_factory=list)

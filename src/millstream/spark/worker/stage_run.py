@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from millstream.engine.rows import (
-    SIGN,
-    TIME,
     from_arrow,
-    late_rows,
-    pane_rows,
     refused,
     with_time,
 )
-from millstream.engine.state.blobs import unpacked
 from millstream.engine.watermarks import newest
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME
@@ -129,15 +124,16 @@ class StageRun:
 
     def open(self, envelope: Envelope) -> None:
         """Gives what an envelope contains to the tasks it is for; others are passed on."""
-        tasks = self.stage.envelopes.get((envelope.kind, envelope.node))
+        tasks: list[Task] | None = None
+        if envelope.kind == "emit":
+            emitted = self.stage.emitted.get((envelope.node, str(envelope.port)))
+            if emitted is not None:
+                tasks, rows = emitted.tasks, emitted.rows(envelope.table())
+        elif envelope.kind == "sink" and envelope.node in self.stage.sinks:
+            tasks, rows = [self.stage.sinks[envelope.node]], with_time(envelope.table())
         if tasks is None:
             self.output.send(envelope.sealed())
             return
-        table = envelope.rows
-        if table is None:
-            assert envelope.payload is not None
-            table = unpacked(envelope.payload)
-        rows = _ROWS_OF[envelope.kind](self.stage, envelope.node, table)
         for task in tasks:
             task.take(rows, self)
 
@@ -222,22 +218,6 @@ class StageRun:
 
 def _split_name(split: Any) -> str:
     return "" if split is None else str(split)
-
-
-def _panes(stage: PythonStage, node: str, table: pl.DataFrame) -> pl.DataFrame:
-    """The panes of a grouping, in the types that Spark expects: a batch may suggest others."""
-    keys, aggregates, schema = stage.groupings[node]
-    rows = pane_rows(table, keys, aggregates)
-    types = from_arrow(schema.empty_table()).schema
-    return rows.select(*(pl.col(n).cast(t) for n, t in types.items()), TIME, SIGN)
-
-
-_ROWS_OF: dict[str, Callable[[PythonStage, str, pl.DataFrame], pl.DataFrame]] = {
-    "pane": _panes,
-    "late": lambda stage, node, table: late_rows(table),
-    "sink": lambda stage, node, table: with_time(table),
-}
-"""The rows that an envelope of each kind contains."""
 
 
 def _no_batch() -> RunError:

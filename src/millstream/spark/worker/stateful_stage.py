@@ -156,10 +156,9 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
             if table.height:
                 number += 1
                 origin = f"{label}/{number:06}"
-                kind = "pane" if tag == ROWS else tag
-                yield Envelope(
-                    label, spec.name, kind, elements=table.height, split=origin, rows=table
-                )
+                sent = Envelope(label, spec.name, "emit", split=origin, port=tag, rows=table)
+                sent.elements = table.height
+                yield sent
 
 
 def _counts(spec: OperatorSpec[Any], label: int, clocks: Clocks) -> Iterator[Envelope]:
