@@ -32,7 +32,7 @@ from benchmarks.table import print_table
 
 CACHE = Path(__file__).parents[1] / ".cache" / "bench"
 WIDTH = 130
-"""Of the table where there is no terminal to fit into."""
+"""The width of the table without a terminal."""
 
 
 def arguments() -> argparse.Namespace:
@@ -79,7 +79,7 @@ def main() -> None:
     asked = arguments()
     if not Path("/proc/self/smaps_rollup").exists():
         sys.exit("the benchmark needs Linux: it finds processes and their memory in /proc")
-    # Without this, what has been started would go on.
+    # Without this, started processes would continue.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     console = Console()
     if not console.is_terminal:
@@ -117,20 +117,20 @@ def main() -> None:
 def _notes(quick: bool, before: float, stolen: float) -> list[str]:
     notes = [
         "All contenders write the same columns, to parquet files (snappy) or to Kafka; their "
-        "answers were equal to the truth. Ratios of rows/s are against the faster of Spark's "
+        "answers were correct. Ratios of rows/s are against the faster of Spark's "
         "stores that ran."
     ]
     if quick:
-        notes.append("[yellow]The data was small (--quick): these figures say nothing.[/yellow]")
+        notes.append("[yellow]The data was small (--quick): these figures mean nothing.[/yellow]")
     if before > BUSY:
         notes.append(
             f"[yellow]The load was {before:.1f} before anything began: something else is running, "
-            "and the figures are not to be trusted.[/yellow]"
+            "and the figures are unreliable.[/yellow]"
         )
     if stolen > ROBBED:
         notes.append(
             f"[yellow]The host of this virtual machine gave {stolen:.1%} of its processors to "
-            "others meanwhile: single figures, above all those of latency, may be theirs.[/yellow]"
+            "others meanwhile: single figures, above all those of latency, may be wrong.[/yellow]"
         )
     return notes
 

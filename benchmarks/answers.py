@@ -14,11 +14,11 @@ _ROW = ["start", "key", "n", "s"]
 
 
 class WrongAnswerError(Exception):
-    """A contender wrote something else than the truth."""
+    """A contender wrote a wrong answer."""
 
 
 def check(spec: Spec, fed: list[Batch]) -> int:
-    """Compares what a contender has written with the truth; how many rows that were."""
+    """Compares the output of a contender with the truth; returns the number of rows."""
     found = received(spec) if spec.servers else written(Path(spec.output))
     expected = truth(spec, fed)
     if fingerprints(found).equals(fingerprints(expected)):
@@ -37,7 +37,7 @@ def written(output: Path) -> pl.DataFrame:
     if not files:
         return pl.DataFrame(schema=dict.fromkeys(_ROW, pl.Int64))
     start = pl.col("window").struct.field("start").dt.epoch("s").alias("start")
-    # Each by itself: an empty file of Spark's knows no types of a window.
+    # Each separately: an empty file of Spark has no types of a window.
     return pl.concat([pl.read_parquet(file).select(start, "key", "n", "s") for file in files])
 
 
@@ -89,7 +89,7 @@ def _start(spec: Spec) -> pl.Expr:
 
 
 def fingerprints(rows: pl.DataFrame) -> pl.DataFrame:
-    """For each window a few sums that are equal only if its rows are, but for malice."""
+    """For each window a few sums, which differ if its rows do."""
     return (
         rows.group_by("start")
         .agg(

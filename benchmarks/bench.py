@@ -1,4 +1,4 @@
-"""The ring: starts contenders, lets them take turns, and checks what they wrote.
+"""Starts contenders, lets them take turns, and checks what they wrote.
 
 Contenders run batch by batch, one after the other, and never at the same time. So whatever slows
 the machine down for a while slows all of them down.
@@ -22,13 +22,13 @@ from benchmarks.spec import Engine, Spec
 
 WINDOW_SECONDS = 10
 FAR_BEHIND = 1.5
-"""How many times as long as the other one of Spark's stores may take before it takes no more."""
+"""How many times as long as Spark's other store a store may take before it stops early."""
 Seconds = dict[Engine, list[float]]
 
 
 @dataclass
 class Bench:
-    """What all measurements share. ``cache`` has the input, ``folder`` what goes in the end."""
+    """What all measurements share. ``cache`` has the input, ``folder`` is removed at the end."""
 
     sizes: Sizes
     engines: tuple[Engine, ...]
@@ -42,7 +42,7 @@ class Bench:
     def contenders(
         self, *engines: Engine, label: str = "", **program: Any
     ) -> Iterator[dict[Engine, Contender]]:
-        """Contenders whose Sparks are up; they start together, since nothing is measured yet."""
+        """Contenders whose Sparks have started; together, since nothing is measured yet."""
         program = {"window_seconds": WINDOW_SECONDS, **program}
         made: dict[Engine, Contender] = {}
         try:
@@ -60,17 +60,17 @@ class Bench:
 
     @contextmanager
     def contender(self, engine: Engine, label: str = "", **program: Any) -> Iterator[Contender]:
-        """One alone."""
+        """A single contender."""
         with self.contenders(engine, label=label, **program) as made:
             yield made[engine]
 
     def in_turns(
         self, contenders: Mapping[Engine, Contender], batches: list[Batch], warm_up: int
     ) -> Seconds:
-        """Gives each batch to each contender; what each took, the first with the start.
+        """Gives each batch to each contender; returns the times, the first with the start.
 
-        The slower of Spark's stores decides nothing. If it is far behind the other, once batches
-        count, it takes no more.
+        Only the faster of Spark's stores counts. If the other is far behind, once batches count, it
+        stops early.
         """
         seconds: Seconds = {engine: [] for engine in contenders}
         engines = list(contenders)
@@ -84,7 +84,7 @@ class Bench:
         return seconds
 
     def fed(self, contender: Contender, batch: Batch) -> float:
-        """Gives a contender a batch; how long it took."""
+        """Gives a contender a batch; returns how long it took."""
         number = len(contender.fed) + 1
         self.display.say(f"{contender.title}: batch {number}")
         seconds = contender.batch(batch) if contender.fed else contender.start(batch)
@@ -92,7 +92,7 @@ class Bench:
         return seconds
 
     def checked(self, contender: Contender) -> int:
-        """Ends a contender's program and compares what it wrote with the truth; how many rows."""
+        """Ends a contender's program and checks its output; returns the number of rows."""
         self.display.say(f"{contender.title}: checking the answers")
         contender.stop()
         return check(contender.spec, contender.fed)

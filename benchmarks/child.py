@@ -1,7 +1,7 @@
-"""A contender's process: makes a Spark session, then does what the parent asks, line by line.
+"""A contender's process: creates a Spark session, then runs the parent's commands, line by line.
 
-Asked on stdin: ``start``, ``batch``, ``idle <n>``, ``stop``. Each is answered on stdout with one
-line of JSON. All else that is printed, by Spark too, goes to stderr.
+Commands on stdin: ``start``, ``batch``, ``idle <n>``, ``stop``. The answer to each is one line of
+JSON on stdout. All other output, also Spark's, goes to stderr.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Program(Protocol):
         """The query."""
 
     def stop(self) -> dict[str, Any]:
-        """Ends the query; what else is known of it."""
+        """Ends the query; returns other counts."""
 
 
 def program_of(spec: Spec) -> Callable[[Spec, SparkSession], Program]:
-    """Only what runs is imported: what the others need would count as memory."""
+    """Imports only what runs: other imports would count as memory."""
     if spec.engine == "millstream":
         from benchmarks.millstream_program import MillstreamProgram
 
@@ -47,26 +47,26 @@ def program_of(spec: Spec) -> Callable[[Spec, SparkSession], Program]:
 
 
 def session_for(spec: Spec) -> SparkSession:
-    """Millstream's session, for everyone."""
+    """Millstream's session, for all contenders."""
     spark = local_session("bench", PARTITIONS, kafka=bool(spec.servers))
     spark.sparkContext.setLogLevel("ERROR")
-    # Contenders take turns. One that waits for its turn looks for files once a second, and puts
-    # off the upkeep of its state store, which would otherwise run in the turn of another.
+    # Contenders take turns. A contender that waits looks for files once a second, and
+    # postpones the maintenance of its state store, which would run in the turn of another.
     if not spec.live:
         spark.conf.set("spark.sql.streaming.pollingDelay", "1s")
     spark.conf.set("spark.sql.streaming.stateStore.maintenanceInterval", "1h")
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "5000")
-    # Else RocksDB looks up each key before it is written, only to count rows; Spark's own guide
-    # says to switch that off where speed matters.
+    # Otherwise RocksDB looks up each key before it is written, only to count rows; Spark's guide
+    # recommends to switch that off for speed.
     spark.conf.set("spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows", "false")
-    # Where input goes on and on, Spark takes old windows out in the next batch with data, not in
-    # one without. Here it waits for its turn instead, and would otherwise run one more batch.
+    # With continuous input, Spark removes old windows in the next batch with data, not in one
+    # without. Here it waits for its turn, and would otherwise run one more batch.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(spec.idles).lower())
     return spark
 
 
 class Child:
-    """The program, and how much of its progress the parent has been told."""
+    """The program, and how much of its progress the parent has received."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -76,7 +76,7 @@ class Child:
         self._told = 0
 
     def start(self) -> dict[str, Any]:
-        """Starts the program over a first batch that is there; how long it took until its end."""
+        """Starts the program over a first batch; returns how long it took until its end."""
         began = time.time()
         self.program = self._program(self.spec, self.spark)
         told = self.batch()
@@ -85,10 +85,10 @@ class Child:
         return {**told, "seconds": began_first + _seconds(first) - began}
 
     def batch(self) -> dict[str, Any]:
-        """Waits for the end of what has been put in."""
+        """Waits until all input is processed."""
         before = self._told
         if self.spec.idles and self.spec.engine == "millstream":
-            # There is always another batch, so that Spark never says that all is processed.
+            # There is always another batch, so Spark never reports that everything is processed.
             self._wait(lambda news: any(each["numInputRows"] for each in news))
         else:
             self.program.query.processAllAvailable()
@@ -110,7 +110,7 @@ class Child:
 
     def _news(self, before: int) -> list[dict[str, Any]]:
         told = [json.loads(each.json) for each in self.program.query.recentProgress]
-        # Spark also reports, now and then, that it looked for files and found none.
+        # Spark also reports sometimes that it found no files.
         batches = [each for each in told if "addBatch" in each["durationMs"]]
         return batches[before:]
 
@@ -119,7 +119,7 @@ class Child:
             if not self.program.query.isActive:
                 self.program.query.awaitTermination()  # raises what ended it
                 raise RuntimeError("the query ended by itself")
-            time.sleep(0.5)  # asking takes time, too, which the query is to have
+            time.sleep(0.5)  # polling takes time from the query
 
 
 def _seconds(progress: dict[str, Any]) -> float:
@@ -148,7 +148,7 @@ def main() -> None:
     for line in sys.stdin:
         asked, *arguments = line.split()
         answer(getattr(child, asked)(*map(int, arguments)))
-    # The parent has closed the pipe, or is gone. What is left here ends with this process.
+    # The parent has closed the pipe, or has ended. Everything here ends with this process.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""A contender, as the parent sees it: a process with a JVM of its own, which does as it is told."""
+"""A contender, as the parent sees it: a process with its own JVM, which runs commands."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class ContenderError(Exception):
 
 
 class Contender:
-    """Runs a spec in a folder that goes when the contender does.
+    """Runs a spec in a folder that is removed with the contender.
 
-    The child leads a session of its own. Spark puts its Python workers into another process group,
-    but nothing leaves the session: that is how all of it is found.
+    The child has its own session. Spark puts its Python workers into another process group, but all
+    processes stay in the session: so they can be found.
     """
 
     def __init__(self, spec: Spec, driver_memory: str) -> None:
@@ -61,27 +61,27 @@ class Contender:
 
     @property
     def session(self) -> int:
-        """By what its processes are found."""
+        """Identifies its processes."""
         return self._process.pid
 
     def ready(self) -> None:
-        """Waits until its Spark is up."""
+        """Waits until its Spark has started."""
         self.versions = self._answer()
 
     def start(self, batch: Batch) -> float:
-        """Starts the program; the seconds until the end of its first batch."""
+        """Starts the program; returns the seconds until the end of its first batch."""
         self._put(batch)
         return float(self._progress("start")["seconds"])
 
     def batch(self, batch: Batch) -> float:
-        """Gives it a batch; the seconds that it took."""
+        """Gives it a batch; returns the seconds that it took."""
         self._put(batch)
-        told = self._progress("batch")["batches"]
-        # Of a topic, Spark may see some partitions before the others.
-        return sum(seconds_of(each) for each in told if each["numInputRows"])
+        ended = self._progress("batch")["batches"]
+        # Spark may see some partitions of a topic before the others.
+        return sum(seconds_of(each) for each in ended if each["numInputRows"])
 
     def drained(self, rows: int) -> None:
-        """Waits until it has taken rows that it was sent one by one."""
+        """Waits until it has processed rows that it was sent one by one."""
         self.fed.append(Batch(Path(), rows))
         self._progress("batch")
 
@@ -100,20 +100,20 @@ class Contender:
         self._progress(f"idle {count}")
 
     def stop(self) -> None:
-        """Ends the program; its output is complete. Nothing may have been lost on the way."""
-        told = self._ask("stop")
-        # To Spark a file is a row, where Millstream reads it.
-        read = told.get("read", sum(each["numInputRows"] for each in self.progress))
+        """Ends the program; its output is complete. It is an error if rows were lost."""
+        ended = self._ask("stop")
+        # Spark counts a file as one row if Millstream reads it.
+        read = ended.get("read", sum(each["numInputRows"] for each in self.progress))
         fed = sum(batch.rows for batch in self.fed)
         dropped = sum(
             operator["numRowsDroppedByWatermark"]
             for each in self.progress
             for operator in each["stateOperators"]
         )
-        if (read, told["late"], told["rejected"], dropped) != (fed, 0, 0, 0):
+        if (read, ended["late"], ended["rejected"], dropped) != (fed, 0, 0, 0):
             raise ContenderError(
-                f"{self.title} read {read:,} of {fed:,} rows, found {told['late']:,} late and "
-                f"rejected {told['rejected']:,}; Spark dropped {dropped:,}"
+                f"{self.title} read {read:,} of {fed:,} rows, found {ended['late']:,} late and "
+                f"rejected {ended['rejected']:,}; Spark dropped {dropped:,}"
             )
 
     def end(self) -> None:
@@ -147,13 +147,13 @@ class Contender:
         self.fed.append(batch)
 
     def _progress(self, asked: str) -> dict[str, Any]:
-        told = self._ask(asked)
-        self.progress += told["batches"]
-        return told
+        ended = self._ask(asked)
+        self.progress += ended["batches"]
+        return ended
 
     def _ask(self, asked: str) -> dict[str, Any]:
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it is gone: the missing answer tells why
+        with suppress(BrokenPipeError):  # it has ended: the missing answer is reported
             self._process.stdin.write(f"{asked}\n")
             self._process.stdin.flush()
         return self._answer()
@@ -164,15 +164,15 @@ class Contender:
         in_time, _, _ = select([stdout], [], [], MOST_SECONDS)
         line = stdout.readline() if in_time else ""
         if line:
-            told: dict[str, Any] = json.loads(line)
-            return told
+            ended: dict[str, Any] = json.loads(line)
+            return ended
         if in_time:
             what = f"ended with code {self._process.wait()}"  # of a signal: less than zero
         else:
             what = f"gave no answer for {MOST_SECONDS} s"
-        raise ContenderError(f"{self.title} {what}; the last it said:\n{self._last_words()}")
+        raise ContenderError(f"{self.title} {what}; its last output:\n{self._last_output()}")
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
 
 

@@ -1,4 +1,4 @@
-"""What is seen while it runs: a progress bar in a terminal, else a line for each step."""
+"""What is shown while it runs: a progress bar in a terminal, else a line for each step."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Display:
         self.say("preparing")
 
     def say(self, what: str) -> None:
-        """What is going on."""
+        """What is being done."""
         self._bar.update(self._task, description=f"{self._measurement}: {what}")
 
     def step(self, what: str, seconds: float | None = None) -> None:
-        """A step is done."""
+        """A step has ended."""
         self._done += 1
         self._bar.update(self._task, completed=self._done)
         if not self._console.is_terminal:

@@ -1,4 +1,4 @@
-"""The input: parquet files that are made once and kept in .cache/bench, the same for everyone."""
+"""The input: parquet files, generated once and kept in .cache/bench, the same for all."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import polars as pl
 from benchmarks.spec import FILES
 
 VERSION = 1
-"""Part of the folder's name: another one makes new files."""
+"""Part of the folder's name: a new version generates new files."""
 LONG_WINDOW_SECONDS = 100 * 24 * 3600
 BEGIN_SECONDS = 204 * LONG_WINDOW_SECONDS
-"""When the events begin: where a long window does, so that none ends before it shall."""
+"""When the events begin: at the start of a long window, so that it does not end too early."""
 BATCH_SECONDS = 25
-"""How far event time comes in a batch: each ends two or three windows of 10 s, and cuts one."""
+"""The event time of a batch: each ends two or three windows of 10 s, and begins another."""
 JITTER_SECONDS = 2
 """How much events are out of order: less than the watermark's delay, so that none is late."""
 
@@ -38,7 +38,7 @@ class Batch:
 
 
 def windowed(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
-    """Batches of events of random keys, while event time goes on."""
+    """Batches of events of random keys, with advancing event time."""
     tables = (
         _events(_random(7, keys, n).integers(0, keys, rows), n * BATCH_SECONDS, BATCH_SECONDS, n)
         for n in range(batches)
@@ -47,7 +47,7 @@ def windowed(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
 
 
 def loading(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
-    """Batches that bring each key once, or, where there are more rows than keys, in turn."""
+    """Batches with each key once, or, if there are more rows than keys, repeatedly."""
     order = _random(11, keys).permutation(keys)
     tables = (
         _events(order[np.arange(n * rows, (n + 1) * rows) % keys], n, 1, n) for n in range(batches)
@@ -56,7 +56,7 @@ def loading(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
 
 
 def touching(cache: Path, keys: int, touched: int, batches: int) -> list[Batch]:
-    """Batches that bring some of the keys again, and come after those that bring all."""
+    """Batches with some of the keys again, after those with all keys."""
     tables = (
         _events(_random(13, keys, n).choice(keys, touched, replace=False), 3600 + n, 1, n)
         for n in range(batches)
@@ -65,7 +65,7 @@ def touching(cache: Path, keys: int, touched: int, batches: int) -> list[Batch]:
 
 
 def closing(cache: Path) -> list[Batch]:
-    """Two batches that end the long window: Spark takes the watermark of the batch before."""
+    """Two batches that end the long window: Spark uses the watermark of the batch before."""
     tables = (_events(np.array([-1, -2]), LONG_WINDOW_SECONDS + 60 + n, 1, n) for n in range(2))
     return _kept(cache, "closing", tables)
 
@@ -111,7 +111,7 @@ def _write(table: pl.DataFrame, folder: Path) -> None:
 
 
 def put(batch: Batch, number: int, input: Path) -> None:
-    """Lets a contender see the files of a batch, all at once, and after those it saw before."""
+    """Makes the files of a batch visible to a contender, all at once, after the earlier ones."""
     waiting = input.parent / "next-batch"
     waiting.mkdir(parents=True)
     for path in batch.files:

@@ -1,4 +1,4 @@
-"""From Kafka to Kafka, on a broker of the benchmark's own: rows a second, and latency."""
+"""From Kafka to Kafka, on the benchmark's own broker: rows a second, and latency."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST = 5
 
 @contextmanager
 def broker(bench: Bench) -> Iterator[str]:
-    """The address of a broker that goes with what is in it."""
+    """The address of a broker, which is removed with its data at the end."""
     data = bench.folder / "kafka"
     bench.display.say("Kafka: starting a broker")
     try:
@@ -120,7 +120,7 @@ class ExactlyOnce:
 
 @dataclass(frozen=True)
 class Latency:
-    """From when the broker took a record until it took the first pane that counts it.
+    """From when the broker has a record until it has the first pane that counts it.
 
     Panes tell how many records of their key they count, and records of a key stay in order: so
     each record is found in its pane.
@@ -158,7 +158,7 @@ class Latency:
     def _measured(
         self, bench: Bench
     ) -> tuple[dict[Engine, list[int]], dict[Engine, list[dict[str, Any]]]]:
-        """Latencies, and what Spark told of the batches that most likely made the longest."""
+        """Latencies, and what Spark reported of the batches that probably caused the longest."""
         sizes, program = bench.sizes, {"updates": True, "window_seconds": LONG_WINDOW_SECONDS}
         (first,) = inputs.windowed(bench.cache, sizes.few_keys, sizes.touched, 1)
         sent = {engine: Sent() for engine in ENGINES}
@@ -170,7 +170,7 @@ class Latency:
         ):
             for each in contenders.values():
                 with each.awake():
-                    bench.fed(each, first)  # its records are no part of what is measured
+                    bench.fed(each, first)  # its records are not measured
             for turn in range(sizes.rate_turns):
                 for engine in ENGINES[:: -1 if turn % 2 else 1]:
                     each = contenders[engine]
@@ -199,22 +199,22 @@ def _longest(progress: list[dict[str, Any]], since: int) -> list[dict[str, Any]]
         if datetime.fromisoformat(each["timestamp"]).timestamp() * 1000 >= since
     ]
     counted.sort(key=seconds_of, reverse=True)
-    told = ("batchId", "timestamp", "numInputRows", "durationMs")
-    return [{name: each[name] for name in told} for each in counted[:_LONGEST]]
+    names = ("batchId", "timestamp", "numInputRows", "durationMs")
+    return [{name: each[name] for name in names} for each in counted[:_LONGEST]]
 
 
 def latencies(sent: Sent, panes: Iterable[tuple[int, dict[str, Any]]], sizes: Sizes) -> list[int]:
     """How long each record took that counts, in milliseconds."""
-    told: dict[int, list[tuple[int, int]]] = {key: [] for key in sent.taken}
+    panes_of: dict[int, list[tuple[int, int]]] = {key: [] for key in sent.taken}
     for at, pane in panes:
-        if pane["key"] in told:
-            told[pane["key"]].append((at, pane["n"]))
+        if pane["key"] in panes_of:
+            panes_of[pane["key"]].append((at, pane["n"]))
     margin = sizes.rate_margin * 1000
     count = [(a + margin, z - margin) for a, z in sent.turns[sizes.rate_warm_up :]]
     found = []
     for key, times in sent.taken.items():
         covered = 0
-        for at, n in sorted(told[key]):
+        for at, n in sorted(panes_of[key]):
             found += [
                 at - time
                 for time in times[covered:n]

@@ -1,4 +1,4 @@
-"""Input and output of a contender as topics of Kafka."""
+"""Input and output of a contender as Kafka topics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AT_ONCE = 50_000
 
 
 def made(spec: Spec) -> None:
-    """Makes both topics. Records have the time at which the broker took them."""
+    """Creates both topics. Records have the time at which they arrived at the broker."""
     connection, appended = Connection(spec.servers), {"message.timestamp.type": "LogAppendTime"}
     for topic in spec.topics:
         create_topic(connection, topic, partitions=PARTITIONS, settings=appended)
@@ -40,7 +40,7 @@ def send(batch: Batch, number: int, spec: Spec) -> None:
     """Sends a batch in one transaction, so that a contender sees all of it at once."""
     topic, _ = spec.topics
     slice = KafkaSlice(Connection(spec.servers), topic, f"bench-{topic}", 0)
-    # In turn, so that all partitions have come equally far when the batch ends.
+    # In turn, so that all partitions have advanced equally far when the batch ends.
     turns = [n % PARTITIONS for n in range(_AT_ONCE)]
     records = [Records(v, hashes=turns[: len(v)]) for v in _values(batch)]
     transactions().write(slice, number, records)
@@ -60,13 +60,13 @@ class Sent:
     """What was sent at a steady rate; times are in milliseconds."""
 
     taken: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """When the broker took each record, by key and in order."""
+    """When each record arrived at the broker, by key and in order."""
     turns: list[tuple[int, int]] = field(default_factory=list)
-    """From when until when each turn was."""
+    """The start and end of each turn."""
 
 
 def sent_at_rate(spec: Spec, sizes: Sizes, sent: Sent) -> int:
-    """Sends records at a steady rate for a turn; how many.
+    """Sends records at a steady rate for a turn; returns their number.
 
     The keys are others than those of the batch before. Records wait for company, so that the sender
     and the broker leave the cores to what is measured: time counts from when the broker took them.
@@ -116,7 +116,7 @@ def received(spec: Spec) -> pl.DataFrame:
 
 
 def records(servers: str, topic: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All records of a topic: when the broker took each, in milliseconds, and what it holds."""
+    """All records of a topic: when each arrived at the broker, in milliseconds, and its value."""
     for some in _messages(servers, topic):
         for message in some:
             yield message.timestamp()[1], json.loads(message.value() or b"null")

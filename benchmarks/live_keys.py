@@ -1,4 +1,4 @@
-"""What it costs that many keys are live: time for a batch that touches few, and memory."""
+"""The cost of many live keys: time for a batch that touches few, and memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Found:
     peak: Peak
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for a file."""
+        """The values, for a file."""
         return {
             "seconds with many live keys": self.many,
             "seconds with fewer live keys": self.fewer,
@@ -97,7 +97,7 @@ class LiveKeys:
         return Found(*touches, loading, peak)
 
     def _peak_of_spark(self, bench: Bench) -> Peak:
-        """While the keys come. To let them out again takes Spark minutes; answers were checked."""
+        """While the keys are read. Spark needs minutes to emit them; answers were checked."""
         with (
             bench.contender("rocksdb", "-many", window_seconds=LONG_WINDOW_SECONDS) as many,
             Peak(many.session) as peak,
@@ -108,7 +108,7 @@ class LiveKeys:
         return peak
 
     def _load(self, bench: Bench, keys: int) -> list[Batch]:
-        """As many batches and rows for fewer keys: both are to be as warm."""
+        """As many batches and rows for fewer keys, so that both are equally warm."""
         return inputs.loading(bench.cache, keys, bench.sizes.rows, bench.sizes.loads)
 
     def _touches(

@@ -1,4 +1,4 @@
-"""The machine that the figures are of."""
+"""The machine of the figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 
 BUSY = 0.5
-"""A load above this, before anything begins, is somebody else's."""
+"""A higher load, before anything begins, is from other programs."""
 ROBBED = 0.01
-"""If a host has given more than this of the processors to others, the figures are not to trust."""
+"""If a host has given more than this share of the processors to others, figures are unreliable."""
 
 
 def machine() -> dict[str, str]:
-    """What it is; Spark and Java tell their versions themselves."""
+    """Its properties; Spark and Java report their own versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "processor": f"{len(os.sched_getaffinity(0))} cores, {_processor()}",
@@ -34,13 +34,13 @@ def _processor() -> str:
 
 
 def load() -> float:
-    """How many processes wanted to run in the last minute."""
+    """How many processes were ready to run in the last minute."""
     return os.getloadavg()[0]
 
 
 @dataclass(frozen=True)
 class Processors:
-    """What processors have done since the system began, in ticks of the clock."""
+    """The use of the processors since the system started, in clock ticks."""
 
     ticks: int
     stolen: int
@@ -50,10 +50,10 @@ class Processors:
     def now(cls) -> Processors:
         """Up to now."""
         _, *ticks = Path("/proc/stat").read_text().splitlines()[0].split()
-        # User, nice, system, idle, waiting, two kinds of interrupts, stolen; what comes after is in
-        # the first two already.
-        told = [int(each) for each in ticks[:8]]
-        return cls(sum(told), told[7])
+        # User, nice, system, idle, waiting, two kinds of interrupts, stolen; later fields are
+        # included in the first two.
+        counts = [int(each) for each in ticks[:8]]
+        return cls(sum(counts), counts[7])
 
     def stolen_since(self, before: Processors) -> float:
         """The part of all time that was stolen."""

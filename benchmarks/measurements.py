@@ -1,4 +1,4 @@
-"""The measurements: each lets contenders run, and gives lines of the table."""
+"""The measurements: each runs contenders, and returns lines of the table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Measurement(Protocol):
 
     @property
     def name(self) -> str:
-        """What ``--only`` calls it."""
+        """Its name for ``--only``."""
 
     def steps(self, sizes: Sizes, engines: int) -> int:
         """How many steps of the progress bar it takes."""
@@ -39,7 +39,7 @@ class Throughput:
     many_keys: bool
     updates: bool = False
     without: tuple[Engine, ...] = ()
-    """Stores of Spark that another measurement has shown to be far behind, for time's sake."""
+    """Stores of Spark that are left out to save time: another measurement shows them far behind."""
 
     def steps(self, sizes: Sizes, engines: int) -> int:
         some = engines - (len(self.without) if engines > 2 else 0)
@@ -74,7 +74,7 @@ class Throughput:
 
 @dataclass(frozen=True)
 class FirstBatch:
-    """From the first line of a program to the end of its first batch, in a Spark that is up."""
+    """From the first line of a program to the end of its first batch, in a started Spark."""
 
     name: str
     target: Target
@@ -108,7 +108,7 @@ class FirstBatch:
 
 @dataclass(frozen=True)
 class NoData:
-    """A batch in which nothing came.
+    """A batch without new rows.
 
     Millstream runs them by the clock. Spark's aggregation runs one after a batch with data, to
     close windows, and else none: its figure is only to compare.

@@ -1,4 +1,4 @@
-"""How much memory a contender takes: all processes of its session, as /proc tells it."""
+"""How much memory a contender uses: all processes of its session, from /proc."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def processes(session: int) -> list[Path]:
 
 def _session_of(process: Path) -> int | None:
     with suppress(OSError, ValueError, IndexError):
-        # The name, which stands in brackets before the rest, may have spaces.
+        # The name, in brackets before the rest, may have spaces.
         return int((process / "stat").read_text().rpartition(")")[2].split()[3])
     return None
 
 
 def memory(session: int) -> tuple[int, int]:
-    """What the JVM has, and what Python has, in bytes.
+    """The memory of the JVM and of Python, in bytes.
 
     Python's workers are forks and share pages, so each counts its share of them (PSS). The JVM
     shares nothing; to ask it for shares would stop it for a while. When it runs a command, it is
@@ -70,7 +70,7 @@ class Peak:
         self.close()
 
     def close(self) -> None:
-        """What comes now does not count."""
+        """What follows does not count."""
         self._over.set()
         self._thread.join()
 

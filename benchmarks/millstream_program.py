@@ -15,7 +15,7 @@ class MillstreamProgram:
     """Count and sum for each key and window, written to parquet files."""
 
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
-        # A source that may fall idle is watched by the clock: batches run without data, too.
+        # With a source that may be idle, batches run by the clock, without data, too.
         watermark = ms.bounded(DELAY_SECONDS, idle="1h" if spec.idles else None)
         source, target = spec.topics
         if spec.servers:
@@ -48,7 +48,7 @@ class MillstreamProgram:
 
     @property
     def query(self) -> StreamingQuery:
-        """The query behind the job."""
+        """The query of the job."""
         assert self.job._stream is not None
         return self.job._stream.query
 

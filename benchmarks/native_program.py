@@ -29,8 +29,8 @@ class NativeProgram:
         writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
         if spec.servers:
             _, topic = spec.topics
-            told = F.to_json(F.struct("key", "n", "s", "window"))
-            records = results.select(F.col("key").cast("string").alias("key"), told.alias("value"))
+            value = F.to_json(F.struct("key", "n", "s", "window"))
+            records = results.select(F.col("key").cast("string").alias("key"), value.alias("value"))
             writer = records.writeStream.option("checkpointLocation", spec.checkpoint)
             writer = writer.outputMode("update" if spec.updates else "append").format("kafka")
             options = {"kafka.bootstrap.servers": spec.servers, "topic": topic}
@@ -40,7 +40,7 @@ class NativeProgram:
             def write(frame: DataFrame, batch: int) -> None:
                 frame.write.mode("append").parquet(spec.output)
 
-            # Spark's file sink does not take updates.
+            # Spark's file sink does not support updates.
             self.query = writer.outputMode("update").foreachBatch(write).start()
         else:
             self.query = writer.outputMode("append").format("parquet").start(spec.output)

@@ -1,4 +1,4 @@
-"""What a measurement found: a line of the table, and the figures behind it."""
+"""The result of a measurement: a line of the table, and its figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.spec import Engine
 
 @dataclass(frozen=True)
 class Target:
-    """What Millstream is to reach: at least, or at most, so much."""
+    """The target of a measurement: at least, or at most, a value."""
 
     value: float
     at_least: bool = False
@@ -32,7 +32,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Result:
-    """A line of the table. ``value`` is what the target is for."""
+    """A line of the table. ``value`` is compared with the target."""
 
     name: str
     title: str
@@ -43,11 +43,11 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """Whether the target is."""
+        """Whether the target is reached."""
         return self.target.reached(self.value)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for a file."""
+        """The result, for a file."""
         return {
             "name": self.name,
             "title": self.title,

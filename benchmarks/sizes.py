@@ -1,4 +1,4 @@
-"""How much is measured: the real thing, or a small one to see that it runs."""
+"""How much is measured: the full size, or a small one to check that it runs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Sizes:
     live_keys: int = 10_000_000
     fewer_live_keys: int = 100_000
     touched: int = 10_000
-    """Keys in a batch that comes while many are live."""
+    """Keys in a batch while many are live."""
     warm_up: int = 2
     """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
     long_warm_up: int = 12
-    """The same where batches are short, so that the JVM takes more of them to compile its code."""
+    """The same for short batches, of which the JVM needs more to compile its code."""
     idles: int = 25
     """Batches without data, of which the last ones count."""
     steady: int = 5
     """Batches that count."""
     touches: int = 9
-    """Batches of touched keys that count; more than the others, since some do work for many."""
+    """Batches of touched keys that count; more than the others, since some merge for many."""
     rounds: int = 3
     """Starts of which the first batch is measured."""
 
@@ -37,8 +37,8 @@ class Sizes:
     rate_seconds: int = 20
     """How long a turn is there."""
     rate_margin: int = 2
-    """Seconds at either end of a turn that do not count: who was stopped wakes up, and Spark's
-    readers, once nothing more comes, wait for it."""
+    """Seconds at either end of a turn that do not count: a stopped process wakes up, and Spark's
+    readers wait when no more records arrive."""
     rate_warm_up: int = 6
     """Turns that do not count."""
     rate_steady: int = 8
@@ -46,7 +46,7 @@ class Sizes:
 
     @property
     def loads(self) -> int:
-        """Batches that bring the live keys."""
+        """Batches with the live keys."""
         return self.live_keys // self.rows
 
     @property

@@ -1,4 +1,4 @@
-"""What a contender is to run: told by the parent, read by the child."""
+"""What a contender runs: written by the parent, read by the child."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Spec:
     folder: str
     window_seconds: int
     updates: bool = False
-    """Every batch tells the new result of each key that it touched, not only the final one."""
+    """Every batch emits the new result of each key that it touched, not only the final one."""
     idles: bool = False
-    """The program also lives by the clock, so that there are batches without data."""
+    """The program also uses the clock, so that there are batches without data."""
     live: bool = False
-    """The program takes what comes at once; while others have their turns, it is stopped."""
+    """The program reads records at once; while others have their turns, it is stopped."""
     servers: str = ""
-    """Brokers of Kafka, where input and output are topics; else they are files."""
+    """Kafka brokers, if input and output are topics; otherwise they are files."""
     delivery: str = "exactly_once"
-    """How Millstream writes to Kafka; Spark's sink knows only at least once."""
+    """How Millstream writes to Kafka; Spark's sink has only at least once."""
 
     @property
     def input(self) -> str:
@@ -62,10 +62,10 @@ class Spec:
         return f"{self.folder}/checkpoint"
 
     def to_json(self) -> str:
-        """All of it as text."""
+        """The spec as text."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Spec:
-        """What ``to_json`` gave."""
+        """The spec from the text of ``to_json``."""
         return cls(**json.loads(text))

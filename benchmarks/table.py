@@ -1,4 +1,4 @@
-"""The table that is printed in the end."""
+"""The table that is printed at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.spec import ENGINES, TITLES
 
 
 def print_table(console: Console, results: list[Result]) -> None:
-    """Prints what was found, side by side."""
+    """Prints the results, side by side."""
     table = Table(show_lines=True)
     table.add_column("measured")
     for engine in ENGINES:

@@ -61,7 +61,7 @@ def completions_of(counted: dict[str, Any]) -> Iterator[Completion]:
 
 
 def suggestions(posts: Path, out: Path) -> ms.Pipeline:
-    """The program: a ranking of tags for each prefix and hour, refined as posts come."""
+    """The program: a ranking of tags for each prefix and hour, refined as posts arrive."""
     at_once = ms.at_watermark(early=ms.after_count(1))
     stream = ms.read_files(
         posts, format="json", schema="text string, at timestamp",
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def follow(console: Console, folder: Path) -> dict[str, dict[str, list[str]]]:
-    """Runs the job while files arrive; what is suggested after each, for all that is typed."""
+    """Runs the job while files are added; returns the suggestions after each, by prefix."""
     posts, out = folder / "posts", folder / "suggestions"
     posts.mkdir()
     with console.status("Spark starts …"):
@@ -108,7 +108,7 @@ def follow(console: Console, folder: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def add_file(path: Path, time: str, weights: list[int]) -> None:
-    """Adds a file under its name when it is whole: a job reads what it finds at once."""
+    """Gives a file its name when it is complete: a job reads new files at once."""
     tags = Random(time).choices(TAGS, weights, k=POSTS_IN_A_FILE)
     rows = [{"text": f"Look at this! #{tag}", "at": f"2024-05-01T{time}:00Z"} for tag in tags]
     hidden = path.with_name(f".{path.name}")
@@ -117,7 +117,7 @@ def add_file(path: Path, time: str, weights: list[int]) -> None:
 
 
 def newest(out: Path) -> dict[str, list[str]]:
-    """What a reader of the written files knows: for each prefix, the newest ranking."""
+    """The newest ranking for each prefix, in the written files."""
     files = out.glob("part-*.json")
     rows = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
     rows.sort(key=lambda row: (row["hour"], row["version"]))
@@ -139,4 +139,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit(130)  # as a shell expects of Ctrl-C
+        sys.exit(130)  # the exit code of Ctrl-C

@@ -1,7 +1,7 @@
 """Finds the visits of users to a website: sessions of clicks, less than half an hour apart.
 
-Files of clicks arrive while the job runs. Each shows at once what it changes: a session begins,
-grows, or takes in another. Half way the job is stopped, and resumed from its checkpoint.
+Files of clicks are added while the job runs. The output shows what each changes: a session begins,
+grows, or merges with another. Half way the job is stopped, and resumed from its checkpoint.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from rich.table import Table
 
 import millstream as ms
 
-# What arrives, file by file: who clicked what, and when.
+# The arrivals, file by file: who clicked what, and when.
 ARRIVALS = [
     [("ann", "home", "10:00"), ("ann", "search", "10:12"), ("bob", "home", "10:05")],
     [("ann", "cart", "10:55"), ("bob", "search", "10:20")],
-    # A click that was long on its way: it makes one of ann's two sessions.
+    # A delayed click: it merges ann's two sessions.
     [("ann", "product", "10:35")],
     [("cid", "home", "12:30"), ("bob", "home", "12:20")],
-    # All sessions of the morning are over by now, so 09:00 is too late.
+    # All sessions of the morning have ended, so 09:00 is too late.
     [("cid", "search", "12:40"), ("bob", "help", "09:00")],
 ]
 STOPPED_AFTER = 2  # files
@@ -38,7 +38,7 @@ Change = dict[str, Any]
 
 
 def visits(clicks: Path) -> ms.Pipeline:
-    """The program: sessions of each user, taken back and said again when they change."""
+    """The program: sessions of each user, retracted and emitted again when they change."""
     stream = ms.read_files(
         clicks, format="json", schema="user string, page string, at timestamp",
         event_time="at", watermark=ms.bounded("30m"), name="clicks",
@@ -88,7 +88,7 @@ def follow(console: Console, folder: Path, files: Iterable[tuple[int, Any]]) -> 
 
 
 def add_file(path: Path, arrivals: Iterable[tuple[str, str, str]]) -> None:
-    """Adds a file under its name when it is whole: a job reads what it finds at once."""
+    """Gives a file its name when it is complete: a job reads new files at once."""
     rows = [{"user": u, "page": p, "at": f"2024-05-01T{at}:00Z"} for u, p, at in arrivals]
     hidden = path.with_name(f".{path.name}")
     hidden.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -102,18 +102,18 @@ def in_words(change: Change) -> str:
 
 
 def show_visits(console: Console, changes: list[Change]) -> None:
-    """What stands in the end: all that was said, less what was taken back."""
-    standing: dict[tuple[str, datetime], Change] = {}
+    """The final visits: all that were emitted, except those that were retracted."""
+    final: dict[tuple[str, datetime], Change] = {}
     for change in changes:
         name = change["user"], change["window"]["start"]
         if change["kind"] == "+":
-            standing[name] = change
+            final[name] = change
         else:
-            del standing[name]
+            del final[name]
     table = Table(title="The visits", title_justify="left", box=None)
     for column in ("user", "from", "until", "pages"):
         table.add_column(column)
-    for (user, start), visit in sorted(standing.items()):
+    for (user, start), visit in sorted(final.items()):
         end = visit["window"]["end"]
         table.add_row(user, f"{start:%H:%M}", f"{end:%H:%M}", ", ".join(visit["pages"]))
     console.print()
@@ -124,4 +124,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit(130)  # as a shell expects of Ctrl-C
+        sys.exit(130)  # the exit code of Ctrl-C

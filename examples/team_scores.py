@@ -33,8 +33,8 @@ def score(points: int, minutes: int, seconds: float) -> Elements:
     return Elements([("red", points, clock(minutes, seconds))])
 
 
-# The scores of figure 5, and the watermark of figure 12. Clocks that stand at a full minute are
-# a moment past it, so that what is due every minute has fired.
+# The scores of figure 5, and the watermark of figure 12. Clocks at a full minute are a moment
+# later, so that triggers of every minute have fired.
 STEPS = [
     *(ProcessingTime(clock(5, 20)), score(5, 0, 26.67)),
     *(ProcessingTime(clock(5, 40)), score(7, 2, 26.67)),
@@ -89,7 +89,7 @@ def show_questions(console: Console, options: argparse.Namespace, trigger: objec
     window = WINDOWS[options.window]
     answers = Table.grid(padding=(0, 2))
     for _ in range(3):
-        answers.add_column(overflow="fold")  # nothing is cut off in a narrow terminal
+        answers.add_column(overflow="fold")  # nothing is truncated in a narrow terminal
     for question, about, answer in (
         ("What", "is computed", "aggregate(total=ms.sum('points'))"),
         ("Where", "in event time", f"window(ms.{window!r}, allowed_lateness='1h')"),
@@ -127,7 +127,7 @@ def shown(pane: Pane) -> Text:
     if pane.kind == "-":
         return Text.assemble(
             "      ",
-            (f"[{start}, {end})  {pane.value:>3}  taken back", "strike dim"),
+            (f"[{start}, {end})  {pane.value:>3}  retracted", "strike dim"),
         )
     timing = pane.timing.lower().replace("_", " ")
     colour = COLOURS[pane.timing]
@@ -139,20 +139,20 @@ def shown(pane: Pane) -> Text:
 
 
 def show_result(console: Console, panes: Panes, refine: str) -> None:
-    table = Table(title="What stands in the end", title_justify="left", box=None)
+    table = Table(title="The final result", title_justify="left", box=None)
     table.add_column("window")
     table.add_column("total", justify="right")
-    totals = standing(panes, refine)
+    totals = final_totals(panes, refine)
     for window, total in sorted(totals.items()):
         start, end = map(time_of_day, window)
         table.add_row(f"[{start}, {end})", str(total))
     console.print()
     console.print(table)
-    console.print(f"Together {sum(totals.values())}; the ten scores make 51.", style="dim")
+    console.print(f"Together {sum(totals.values())}; the sum of the ten scores is 51.", style="dim")
 
 
-def standing(panes: Panes, refine: str) -> dict[tuple[float, float], int]:
-    """What a reader has who does with each pane what the refinement says."""
+def final_totals(panes: Panes, refine: str) -> dict[tuple[float, float], int]:
+    """The totals of a reader that handles each pane according to the refinement."""
     totals: dict[tuple[float, float], int] = {}
     for pane in panes:
         if pane.kind == "-":
@@ -182,4 +182,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit(130)  # as a shell expects of Ctrl-C
+        sys.exit(130)  # the exit code of Ctrl-C

@@ -1,4 +1,4 @@
-"""Counts how often each word stands in some files of text.
+"""Counts how often each word occurs in some text files.
 
 The files are made here, always the same ones; Spark reads them all in one batch.
 """
@@ -81,4 +81,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit(130)  # as a shell expects of Ctrl-C
+        sys.exit(130)  # the exit code of Ctrl-C

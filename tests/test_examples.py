@@ -97,7 +97,7 @@ def test_sessions_finds_the_visits_of_each_user(tmp_path):
     assert [line for line in lines if line.startswith("!")] == [
         f"! {user} at {at} is late" for user, at in late
     ]
-    # The third file joins two sessions: both are taken back, by a job that was resumed in between.
+    # The third file merges two sessions: both are retracted, by a job that was resumed in between.
     third = lines[lines.index("file 3") + 1 : lines.index("file 4")]
     assert [change.split()[:3] for change in third] == [
         ["-", "ann", "10:00"],
@@ -133,7 +133,7 @@ def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
 
 def test_team_scores_adds_up_the_scores_and_draws_them(tmp_path):
     lines = printed(tmp_path, "team_scores", "--quick")
-    assert "Together 51; the ten scores make 51." in lines
+    assert "Together 51; the sum of the ten scores is 51." in lines
     assert (tmp_path / "team-scores.svg").read_text().startswith("<svg")
 
 

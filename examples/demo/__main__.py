@@ -1,8 +1,8 @@
-"""Shows Millstream at work: team scores go into Kafka, and their totals come out, pane by pane.
+"""Shows Millstream at work: it reads team scores from Kafka and writes their totals, pane by pane.
 
-Starts a broker of Kafka on this machine, a game that sends scores to it (out of order, some late, a
-few malformed), and a job that adds them up in windows of ten seconds. In the end it stops all that
-it started, and draws what happened.
+Starts a Kafka broker on this machine, a game that sends scores to it (out of order, some late, a
+few malformed), and a job that adds them up in windows of ten seconds. In the end it stops
+everything that it started, and draws what happened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .view import Moment, equation
 
 _NEXT = """\
 What to try next:
-  make demo ARGS=--forever      goes on until Ctrl-C
+  make demo ARGS=--forever      runs until Ctrl-C
   make example NAME=sessions    finds the visits of users to a website
   examples/demo/program.py      is the program: try other windows and triggers
   docs/guide.md                 explains them, one after the other"""
@@ -31,11 +31,11 @@ What to try next:
 
 def main() -> None:
     options = read_arguments()
-    # Ended in another way than by Ctrl-C, it is to leave nothing behind either.
+    # SIGTERM and SIGHUP, too, must leave nothing behind.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, lambda *_: signal.raise_signal(signal.SIGINT))
-    # That colours are forced does not make a file a terminal.
+    # Forced colours do not make a file a terminal.
     console = Console(highlight=False, force_terminal=sys.stdout.isatty())
     try:
         end, drawing = run(console, None if options.forever else options.seconds)
@@ -51,7 +51,7 @@ def main() -> None:
 
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="how long it goes on (60)")
+    parser.add_argument("--seconds", type=float, default=60, help="how long it runs (60)")
     parser.add_argument("--forever", action="store_true", help="goes on until Ctrl-C")
     parser.add_argument("--svg", type=Path, default=Path("demo.svg"), help="the picture (demo.svg)")
     options = parser.parse_args()
@@ -63,7 +63,7 @@ def read_arguments() -> argparse.Namespace:
 def show_result(console: Console, end: Moment) -> None:
     console.print(equation(end), style="bold")
     if end.under_way:
-        console.print("That does not add up, and it should: please tell us.", style="red")
+        console.print("That does not add up, and it should: please report it.", style="red")
     console.print("The job and the broker are stopped, and their data is deleted.", style="dim")
 
 

@@ -1,4 +1,4 @@
-"""The picture of the run: what arrived and what came out, event time across, the clock up."""
+"""The picture of the run: scores and panes, event time across, the clock up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .scoreboard import Firing, Total
 from .scores import Score
 
 _DRAWN = 60.0  # seconds
-_KEPT = 5000  # events, which are more than there are in that time
+_KEPT = 5000  # events: more than there are in that time
 
 
 class History:
@@ -34,12 +34,12 @@ class History:
         self._events: deque[tuple[float, Score | datetime | Firing]] = deque(maxlen=_KEPT)
 
     def add(self, event: Score | datetime | Firing) -> None:
-        """A score that was sent, a place that the watermark has come to, or a pane."""
+        """A score that was sent, a move of the watermark, or a pane."""
         at = event.total.at if isinstance(event, Firing) else time.time()
         self._events.append((at, event))
 
     def drawing(self, late: Iterable[dict[str, Any]]) -> Drawing:
-        """Draws it; ``late`` are the rows that came too late for their windows."""
+        """Draws it; ``late`` are the rows that were too late for their windows."""
         dropped = {(row["user"], row["at"]) for row in late}
         events = sorted(self._events, key=lambda pair: pair[0])
         steps: list[Step] = []

@@ -1,11 +1,11 @@
-"""The program that the demo runs. It is that of the README, with times that fit into a minute."""
+"""The program of the demo: that of the README, with times that fit into a minute."""
 
 from __future__ import annotations
 
 import millstream as ms
 
 LATENESS = 20.0
-"""Seconds for which a window takes scores after the watermark has passed its end."""
+"""Seconds for which a window accepts scores after the watermark has passed its end."""
 
 
 def team_totals(servers: str) -> ms.Pipeline:

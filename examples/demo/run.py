@@ -27,12 +27,12 @@ from .scoreboard import Scoreboard
 from .scores import Game
 from .view import Moment, View, view_on
 
-_TICK = 0.2  # seconds between two looks
-_PATIENCE = 120.0  # seconds after the game in which all of it must have been counted
+_TICK = 0.2  # seconds between two updates
+_PATIENCE = 120.0  # seconds after the game until everything must have been counted
 
 
 def run(console: Console, seconds: float | None) -> tuple[Moment, Drawing]:
-    """Runs the demo, without seconds until Ctrl-C; how it ended, and the picture of it.
+    """Runs the demo, without ``seconds`` until Ctrl-C; returns how it ended, and its picture.
 
     Whatever happens, nothing that it started stays.
     """
@@ -75,7 +75,7 @@ def _stop_broker(data: str) -> None:
 
 @dataclass
 class Demo:
-    """All that runs, and what is seen of it."""
+    """Everything that runs, and its display."""
 
     servers: str
     job: Job
@@ -85,7 +85,7 @@ class Demo:
     pressed: Interrupts
 
     def play(self, view: View, seconds: float | None) -> None:
-        """Shows the game until it is over."""
+        """Shows the game until it has ended."""
         end = None if seconds is None else time.monotonic() + seconds
         while not self.pressed.count and (end is None or time.monotonic() < end):
             left = "" if end is None else f"{end - time.monotonic():.0f} s left · "
@@ -93,11 +93,11 @@ class Demo:
         self.game.end()
 
     def count_the_rest(self, view: View) -> Moment:
-        """Shows what is still under way, until nothing is."""
+        """Shows the rest, until everything is processed."""
         patient_until = time.monotonic() + _PATIENCE
         pressed = self.pressed.count
         while True:
-            moment = self.look("the game is over; the rest is counted")
+            moment = self.look("the game has ended; the rest is counted")
             view.show(moment)
             if not moment.under_way or time.monotonic() > patient_until:
                 return moment
@@ -105,14 +105,14 @@ class Demo:
                 raise KeyboardInterrupt
 
     def progress(self) -> Progress:
-        """How far the job has come; if it has failed, raises what it failed of."""
+        """The job's progress; if it has failed, raises its error."""
         progress = self.job.progress()
         if progress.over:
             self.job.stop()
         return progress
 
     def look(self, hint: str) -> Moment:
-        """What there is to see now, and since the last time."""
+        """What is shown now, with changes since the last time."""
         news = self.board.read(_TICK)
         progress = self.progress()
         for firing in news:

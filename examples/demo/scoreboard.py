@@ -1,4 +1,4 @@
-"""What a reader of the topic ``totals`` knows: each total that stands, and the one before it."""
+"""What a reader of the topic ``totals`` has: each current total, and the one before it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Total:
 
     @staticmethod
     def of(message: Message) -> Total:
-        """The pane in a record: what takes one back is told by the header ``kind``."""
+        """The pane in a record: the header ``kind`` marks retractions."""
         row = json.loads(message.value())
         pane = row["pane"]
         return Total(
@@ -54,7 +54,7 @@ class Total:
 
 
 class Firing(NamedTuple):
-    """A total, and the one that it takes the place of."""
+    """A total, and the one that it replaces."""
 
     total: Total
     taken_back: Total | None
@@ -73,7 +73,7 @@ class Scoreboard:
         self._consumer = connection.consumer(
             {
                 "group.id": "demo",
-                "isolation.level": "read_committed",  # without it, some would be seen twice
+                "isolation.level": "read_committed",  # without it, some could be read twice
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
             }
@@ -82,7 +82,7 @@ class Scoreboard:
         self._taken_back: dict[tuple[str, Window], Total] = {}
 
     def read(self, seconds: float) -> list[Firing]:
-        """What comes within so many seconds."""
+        """What arrives within so many seconds."""
         messages = self._consumer.consume(num_messages=1000, timeout=seconds)
         firings = []
         for total in [Total.of(message) for message in messages if message.error() is None]:

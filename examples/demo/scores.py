@@ -18,12 +18,12 @@ TEAMS = {
     "owls": ("ida", "jim", "kay", "leo"),
 }
 _PER_SECOND = 12
-_PATIENCE = 30.0  # seconds in which the broker must have taken the last ones
+_PATIENCE = 30.0  # seconds until the broker must have the last ones
 
 
 @dataclass(frozen=True)
 class Score:
-    """The points of a player, and when they were made."""
+    """The points of a player, and when they were scored."""
 
     user: str
     team: str
@@ -40,7 +40,7 @@ def score(number: int, now: datetime) -> Score:
     random = Random(number)
     team = random.choice(list(TEAMS))
     if number % 50 == 49:
-        delay = random.uniform(45, 55)  # the telephone was off: its window has been closed
+        delay = random.uniform(45, 55)  # the telephone was off: its window has expired
     elif number % 30 == 29:
         delay = random.uniform(5, 12)  # a poor connection: its window has ended, most likely
     else:
@@ -50,7 +50,7 @@ def score(number: int, now: datetime) -> Score:
 
 
 class Game:
-    """Sends scores from a thread, between being entered and left. Each is told to ``sent``.
+    """Sends scores from a thread, within the block. ``sent`` is called for each.
 
     ``produced`` are the records that the broker has acknowledged, malformed ones among them.
     """
@@ -70,7 +70,7 @@ class Game:
         self.end()
 
     def end(self) -> None:
-        """Sends no more, and waits until the broker has all."""
+        """Stops sending, and waits until the broker has everything."""
         self._over.set()
         self._thread.join()
 

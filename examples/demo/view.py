@@ -1,4 +1,4 @@
-"""Shows the demo: in a terminal a board that is drawn over and over, elsewhere line by line.
+"""Shows the demo: in a terminal a board that is redrawn, elsewhere line by line.
 
 Times are in UTC.
 """
@@ -25,7 +25,7 @@ from .scores import TEAMS
 
 _TIMINGS = {"EARLY": ("early", "yellow"), "ON_TIME": ("on time", "green"), "LATE": ("late", "red")}
 _MOST_WINDOWS = 6
-_AROUND = 13  # lines of the board that are no windows
+_AROUND = 13  # lines of the board that are not windows
 _NEW = 1.0  # seconds for which a pane is marked as new
 _RULER = timedelta(seconds=20)
 _RULER_WIDTH = 30
@@ -34,11 +34,11 @@ _STATUS_EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class Moment:
-    """All that is known at one moment."""
+    """Everything that is known at one moment."""
 
     now: datetime
     hint: str
-    """How long it goes on, and how to end it."""
+    """How long it runs, and how to end it."""
     servers: str
     produced: int
     progress: Progress
@@ -48,18 +48,18 @@ class Moment:
 
     @property
     def accounts(self) -> dict[str, int]:
-        """What became of the records that were produced."""
+        """The counts of the records that were produced."""
         late, rejected = self.progress.late, self.progress.rejected
         return {"counted": self.board.counted, "late": late, "rejected": rejected}
 
     @property
     def under_way(self) -> int:
-        """Records of which nothing has been heard yet."""
+        """Records that are not processed yet."""
         return self.produced - sum(self.accounts.values())
 
 
 class View(Protocol):
-    """Something that shows the demo, between being entered and left."""
+    """Something that shows the demo, within a block."""
 
     def show(self, moment: Moment) -> None:
         """Called several times a second."""
@@ -76,7 +76,7 @@ def view_on(console: Console) -> View:
 
 
 class Lines:
-    """A line for each pane, and one that tells how far it is, every few seconds."""
+    """A line for each pane, and a line of progress every few seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -86,7 +86,7 @@ class Lines:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Has printed all."""
+        """Nothing is left to print."""
 
     def show(self, moment: Moment) -> None:
         """Prints what is new."""
@@ -114,7 +114,7 @@ class Lines:
 
 
 class Board:
-    """The newest windows, a column for each team; the watermark; and what the numbers add up to."""
+    """The newest windows, a column for each team; the watermark; and the counts of records."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -128,7 +128,7 @@ class Board:
         self._live.stop()
 
     def show(self, moment: Moment) -> None:
-        """Draws it anew."""
+        """Redraws it."""
         room = max(1, min(_MOST_WINDOWS, self._console.height - _AROUND))
         numbers = Table.grid(padding=(0, 2))
         numbers.add_column(style="dim", no_wrap=True)
@@ -145,19 +145,19 @@ class Board:
             subtitle_align="right",
             border_style="dim",
             padding=(0, 1),
-            # The terminal shows ^C behind the last line; if that wrapped, the panel would slip.
+            # The terminal shows ^C after the last line; if that wrapped, the panel would move.
             width=min(100, self._console.width - 2),
         )
         self._live.update(panel, refresh=True)
 
 
 def equation(moment: Moment) -> str:
-    """What became of all records."""
+    """The counts of all records."""
     return f"{moment.produced:,} produced = {_parts(moment)}"
 
 
 def _parts(moment: Moment) -> str:
-    """The parts that make up the whole; what is under way is told while there is some."""
+    """The parts of the sum; records that are not processed yet are shown if there are any."""
     parts = [f"{count:,} {what}" for what, count in moment.accounts.items()]
     parts += [f"{moment.under_way:,} under way"] if moment.under_way else []
     return " + ".join(parts)
@@ -191,7 +191,7 @@ def _cell(moment: Moment, firing: Firing) -> Text:
 
 
 def _style(moment: Moment, window: Window) -> str:
-    """Windows that take no more scores fade."""
+    """Windows that accept no more scores fade."""
     watermark = moment.progress.watermark
     over = watermark is not None and window[1] + LATENESS <= watermark.timestamp()
     return "dim" if over else ""
