@@ -270,14 +270,14 @@ def test_a_plan_that_is_not_whole_is_refused(tmp_path, text, says):
 
 
 @pytest.mark.parametrize("file", ["metadata", "offsets/12", "commits/12"])
-@pytest.mark.parametrize("text", ["", "v1\n{", '{"id'])
+@pytest.mark.parametrize("text", ["", "v1", "v1\n{", '{"id'])
 def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
     sink = counted(rows()).collect()
     resumed(tmp_path, sink)
     whole = {
         "metadata": '{"id":"1-2"}',
         "offsets/9": "",  # of old ones nobody needs to know
-        "offsets/12": 'v1\n{"batchWatermarkMs":0}\n-\n{"logOffset":3}',
+        "offsets/12": 'v1\n{"batchWatermarkMs":0}\n-\n{"logOffset":3}\n0\n{}',
         "commits/12": 'v1\n{"nextBatchWatermarkMs":0}',
     }
     for name, content in whole.items():

@@ -86,9 +86,12 @@ def _is_metadata(text: str) -> bool:
 
 
 def _is_entry(text: str) -> bool:
-    """A version, and then a JSON object or a dash in each line."""
+    """A version, and then JSON or a dash in each line: offsets may be 0, or of no partition."""
     version, *entries = text.splitlines() or [""]
-    return version.startswith("v") and all(each == "-" or json.loads(each) for each in entries)
+    for each in entries:
+        if each != "-":
+            json.loads(each)
+    return version.startswith("v") and bool(entries)
 
 
 def _is_list(value: Any, of: type) -> bool:
