@@ -279,6 +279,7 @@ def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
         "offsets/9": "",  # of old ones nobody needs to know
         "offsets/12": 'v1\n{"batchWatermarkMs":0}\n-\n{"logOffset":3}\n0\n{}',
         "commits/12": 'v1\n{"nextBatchWatermarkMs":0}',
+        "sources/0/0": "v1\n",
     }
     for name, content in whole.items():
         place = tmp_path / "job" / "spark" / name
@@ -289,7 +290,7 @@ def test_notes_of_spark_that_are_cut_off_are_refused(tmp_path, file, text):
     assert f"is damaged: spark/{file} is empty or cut off" in damage(tmp_path, sink).what
 
 
-@pytest.mark.parametrize("file", ["metadata", "offsets/12"])
+@pytest.mark.parametrize("file", ["metadata", "offsets/12", "sources"])
 def test_notes_of_spark_that_are_missing_are_refused(tmp_path, file):
     sink = counted(rows()).collect()
     resumed(tmp_path, sink)
@@ -297,12 +298,13 @@ def test_notes_of_spark_that_are_missing_are_refused(tmp_path, file):
         "metadata": '{"id":"1-2"}',
         "offsets/12": 'v1\n{"batchWatermarkMs":0}\n{"logOffset":3}',
         "commits/12": 'v1\n{"nextBatchWatermarkMs":0}',
+        "sources/0/0": "v1\n",
     }.items():
         place = tmp_path / "job" / "spark" / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(content)
     resumed(tmp_path, sink)
-    (tmp_path / "job" / "spark" / file).unlink()
+    (tmp_path / "job" / "spark" / file).rename(tmp_path / "elsewhere")
     assert f"is damaged: spark/{file} is missing" in damage(tmp_path, sink).what
 
 

@@ -136,7 +136,7 @@ def opened(
         if PLAN in place.names():
             kept = kept_plan(place)
             _check(name, path, kept, stateful_plan(plan))
-            check_logs(place)
+            check_logs(place, plan.sources)
         else:
             check_no_state(place)
             place.make("")

@@ -7,10 +7,11 @@ sinks recognise nothing that it has written before, and its state would never be
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from millstream.model.errors import RunError
+from millstream.plan.nodes import FrameSource, SocketSource, Source
 from millstream.system.folders import Folder
 
 PLAN = "plan.json"
@@ -53,7 +54,7 @@ def check_no_state(place: Folder) -> None:
         )
 
 
-def check_logs(place: Folder) -> None:
+def check_logs(place: Folder, sources: Iterable[Source]) -> None:
     """MS210: the newest of what Spark has noted of the job cannot be read, or is gone."""
     _check_log(place, "spark/metadata", _is_metadata)
     newest = dict.fromkeys(("offsets", "commits"), -1)
@@ -64,8 +65,14 @@ def check_logs(place: Folder) -> None:
             _check_log(place, f"spark/{log}/{newest[log]}", _is_entry)
     if newest["commits"] > newest["offsets"]:  # Spark notes a batch before it begins
         raise _damaged(place, f"spark/offsets/{newest['commits']}", "is missing")
-    if newest["offsets"] >= 0 and "metadata" not in place.names("spark"):
+    if newest["offsets"] < 0:
+        return
+    if "metadata" not in place.names("spark"):
         raise _damaged(place, "spark/metadata", "is missing")
+    # Of sockets, and of some streams of the user's own, Spark notes nothing more than offsets.
+    noted = any(not isinstance(source, SocketSource | FrameSource) for source in sources)
+    if noted and not place.folders("spark/sources"):
+        raise _damaged(place, "spark/sources", "is missing")
 
 
 def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> None:
