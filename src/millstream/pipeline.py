@@ -109,7 +109,7 @@ class Pipeline:
              JVM     files 'files-1'
                      filter 'filter-1'
              Python  collect 'lines'
-        sinks, all written in one pass by the last turn of Python
+        sinks, all written in one pass by the last Python stage
                      collect 'lines'    keeps them in memory
         """
         if checked_plan(plan) == "logical":

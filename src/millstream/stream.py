@@ -141,7 +141,7 @@ class Stream(Writable):
         return self._then(building.function(self.node, "map_batches", function, schema, on_error))
 
     def with_event_time(self, column: str, watermark: WatermarkPolicy | None = None) -> Stream:
-        """The rows with the event time that a column says.
+        """The rows with an event time, taken from a column.
 
         The column holds timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
 
@@ -154,7 +154,7 @@ class Stream(Writable):
     def key_by(self, *keys: Any, **named: Any) -> Stream:
         """Groups are formed by these columns or expressions, or by one function of the row.
 
-        A function's result is the column ``key``, whose type the function's annotation says, or
+        A function's result is the column ``key``, whose type is the function's annotation, or
         ``type=`` in Spark DDL: ``key_by(lambda row: row["word"][0], type="string")``.
 
         >>> import millstream as ms
@@ -175,7 +175,7 @@ class Stream(Writable):
         """Where in event time results are computed.
 
         ``allowed_lateness`` is how long a window takes data after the watermark has passed its end.
-        ``on_time`` says whether the pane at the window's end comes also when nothing changed,
+        ``on_time`` is whether the pane at the window's end comes also when nothing changed,
         ``closing`` the same for a last pane when the window expires, and ``timestamp`` which event
         time results carry: the window's end, or that of their earliest or latest element.
 
@@ -191,7 +191,7 @@ class Stream(Writable):
         """When in processing time results are emitted.
 
         A trigger that may finish while data can still come is refused, unless
-        ``allow_data_loss`` says that it is meant.
+        ``allow_data_loss`` is set.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from millstream.engine.watermarks import POLL, Channels, Watermarks, newest
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.watermarks import Silence
-from millstream.reference.watermarks import InputWatermark, Told
+from millstream.reference.watermarks import InputWatermark, Report
 
 LATEST = END_OF_TIME
 
@@ -220,7 +220,7 @@ def test_the_watermark_is_that_of_the_reference(silences, script):
     watermarks, plain, now = Watermarks(silences), InputWatermark(silences), 0
     for pause, tellings in script:
         now += pause
-        told = [Told(origin, split, w, now) for (origin, split), w, _ in tellings]
+        told = [Report(origin, split, w, now) for (origin, split), w, _ in tellings]
         for each in told:
             watermarks.report(each.origin, each.split, each.watermark, now)
         assert watermarks.advance(now) == plain.advance(told, now)

@@ -141,7 +141,7 @@ def test_an_unknown_field_of_a_struct_gets_a_suggestion() -> None:
         ("*", "stands for many columns"),
         ("window.*", "stands for many columns"),
         (":points", "is a parameter"),
-        ("points AS p", "gives a name where none is wanted"),
+        ("points AS p", "has a name where none is expected"),
         (5, "5 is no expression"),
         (None, "None is no expression"),
     ],

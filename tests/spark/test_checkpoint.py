@@ -173,7 +173,7 @@ def by_functions_of_one_name() -> list[ms.Stream]:
 def test_what_a_checkpoint_could_never_tell_apart_is_refused_at_once(tmp_path, alike):
     one, other = alike()
     error = refusal(tmp_path, one.collect("one"), other.collect("other"))
-    assert error.what.startswith("a checkpoint cannot tell ")
+    assert error.what.startswith("a checkpoint cannot distinguish ")
     assert list(tmp_path.iterdir()) == []
     resumed(tmp_path, one.collect("one"))
 

@@ -12,7 +12,7 @@ Instant = int | float | datetime | str
 """What a user may write for a point in time; numbers are seconds since 1970-01-01 UTC."""
 
 END_OF_TIME = FOREVER
-"""No event is at or after this; a watermark here says that the input has ended."""
+"""No event is at or after this; a watermark here means that the input has ended."""
 START_OF_TIME = -FOREVER
 """No event is before this; the watermark of an input that has not begun."""
 

@@ -56,7 +56,7 @@ class Watermark:
 
     @classmethod
     def end(cls, source: str | None = None) -> Watermark:
-        """The input has ended: everything has come."""
+        """The input has ended: everything has arrived."""
         return cls(seconds(END_OF_TIME), source)
 
     def __repr__(self) -> str:

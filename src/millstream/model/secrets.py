@@ -58,7 +58,7 @@ def secret(*, env: str | None = None, file: str | os.PathLike[str] | None = None
 
 
 def with_secrets(text: str) -> str:
-    """A setting in which ``${env:NAME}`` and ``${file:PATH}`` stand for secrets.
+    """A setting in which ``${env:NAME}`` and ``${file:PATH}`` name secrets.
 
     >>> import os
     >>> os.environ["KAFKA_PASSWORD"] = "hush"

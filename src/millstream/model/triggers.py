@@ -158,7 +158,7 @@ def after_count(n: int) -> AfterCount:
 
 
 def after_delay(duration: Duration) -> AfterDelay:
-    """Fires when ``duration`` of processing time is over since the pane's first element.
+    """Fires when ``duration`` of processing time has passed since the pane's first element.
 
     >>> repeatedly(after_delay("30s"))
     repeatedly(after_delay('30s'))

@@ -1,4 +1,4 @@
-"""How far event time has come: the ways in which a source tells its watermark."""
+"""Watermark policies: how the watermark of a source follows the event times of its rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DEFAULT_AHEAD = 86_400_000_000
 """One day: how far ahead of the clock the times of an endless source may be."""
 
 
-class Unsaid(Enum):
-    """Stands for an argument that was not given, where None means something else."""
+class NotGiven(Enum):
+    """An argument that was not given, where None means something else."""
 
-    UNSAID = "not said"
+    NOT_GIVEN = "not given"
 
 
-UNSAID = Unsaid.UNSAID
+NOT_GIVEN = NotGiven.NOT_GIVEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class WatermarkPolicy:
     """
 
     idle: int | None = None
-    ahead: int | Unsaid | None = UNSAID
+    ahead: int | NotGiven | None = NOT_GIVEN
     on_ahead: OnAhead = "keep"
 
     @property
@@ -61,7 +61,7 @@ class WatermarkPolicy:
         >>> ascending().allowed_ahead(endless=True), ascending().allowed_ahead(endless=False)
         (86400000000, None)
         """
-        if isinstance(self.ahead, Unsaid):
+        if isinstance(self.ahead, NotGiven):
             return DEFAULT_AHEAD if endless or self.on_ahead == "reject" else None
         return self.ahead
 
@@ -105,7 +105,7 @@ def bounded(
     disorder: Duration,
     idle: Duration | None = None,
     then: Literal["clock"] | None = None,
-    ahead: Duration | Unsaid | None = UNSAID,
+    ahead: Duration | NotGiven | None = NOT_GIVEN,
     on_ahead: OnAhead = "keep",
 ) -> Bounded:
     """The watermark follows the newest event at a distance of ``disorder``.
@@ -142,7 +142,7 @@ def bounded(
 
 def ascending(
     idle: Duration | None = None,
-    ahead: Duration | Unsaid | None = UNSAID,
+    ahead: Duration | NotGiven | None = NOT_GIVEN,
     on_ahead: OnAhead = "keep",
 ) -> Ascending:
     """The watermark is the newest event's time: each split is in order.
@@ -159,10 +159,10 @@ def ascending(
 def punctuated(
     column: str,
     idle: Duration | None = None,
-    ahead: Duration | Unsaid | None = UNSAID,
+    ahead: Duration | NotGiven | None = NOT_GIVEN,
     on_ahead: OnAhead = "keep",
 ) -> Punctuated:
-    """The watermark is what the newest non-null value of ``column`` says.
+    """The watermark is the newest non-null value of ``column``.
 
     ``idle``, ``ahead`` and ``on_ahead`` are those of ``bounded``; it is the values of ``column``
     that may not be too far ahead of the clock.
@@ -180,7 +180,7 @@ def latest_time(clock: int, ahead: int) -> int:
 
 
 def why_ahead(policy: WatermarkPolicy, column: str, ahead: int) -> str:
-    """Why a row is rejected whose time, in ``column`` or where the policy says, is too far ahead.
+    """Why a row is rejected whose time, in ``column`` or in that of the policy, is too far ahead.
 
     >>> why_ahead(bounded("30s"), "at", DEFAULT_AHEAD)
     "event time 'at': it is more than 1d ahead of the clock"
@@ -195,7 +195,7 @@ def _checked_idle(idle: Duration | None) -> int | None:
     return None if idle is None else positive(idle, what="idle")
 
 
-def _checked_ahead(ahead: Duration | Unsaid | None, on_ahead: OnAhead) -> int | Unsaid | None:
+def _checked_ahead(ahead: Duration | NotGiven | None, on_ahead: OnAhead) -> int | NotGiven | None:
     one_of(on_ahead, "on_ahead", get_args(OnAhead))
     if ahead is None and on_ahead == "reject":
         raise PlanError(
@@ -203,7 +203,7 @@ def _checked_ahead(ahead: Duration | Unsaid | None, on_ahead: OnAhead) -> int | 
             "on_ahead='reject' rejects nothing, since ahead=None lets event times be anything",
             fix="say how far ahead of the clock they may be: ahead='1d'",
         )
-    if ahead is None or isinstance(ahead, Unsaid):
+    if ahead is None or isinstance(ahead, NotGiven):
         return ahead
     return not_negative(ahead, what="ahead")
 
@@ -213,8 +213,10 @@ def _idle(policy: WatermarkPolicy) -> str:
 
 
 def _ahead(policy: WatermarkPolicy) -> str:
-    said = ""
-    if not isinstance(policy.ahead, Unsaid):
+    ahead_text = ""
+    if not isinstance(policy.ahead, NotGiven):
         ahead = None if policy.ahead is None else format_duration(policy.ahead)
-        said = f", ahead={ahead!r}"
-    return said if policy.on_ahead == "keep" else f"{said}, on_ahead={policy.on_ahead!r}"
+        ahead_text = f", ahead={ahead!r}"
+    if policy.on_ahead == "keep":
+        return ahead_text
+    return f"{ahead_text}, on_ahead={policy.on_ahead!r}"

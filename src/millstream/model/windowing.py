@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 class Windowing:
     """Where (``window``), when (``trigger``) and how (``refine``), with their options.
 
-    ``window`` and ``trigger`` are None where the user has not said anything.
+    ``window`` and ``trigger`` are None where the user has not set them.
     """
 
     window: Window | None = None

@@ -1,6 +1,6 @@
 """The physical plan as text: the stages from top to bottom, and what runs where in each.
 
-A row walks down: through the turns that the JVM and Python take in a stage, and through a shuffle
+A row walks down: through the JVM stages and Python stages of a stage, and through a shuffle
 to the next. It needs neither a Spark session nor PySpark.
 """
 
@@ -44,20 +44,20 @@ def explain_physical(plan: Physical, needs_no_spark: bool) -> str:
 
 
 Row = tuple[str, str, str]
-"""Where a step runs, the step, and what is to be said about it."""
+"""Where a step runs, the step, and what it does there."""
 
 
 def _sections(plan: Physical) -> Iterator[tuple[str, list[Row]]]:
     for source in plan.sources:
-        yield f"stage 0, from {_title(source)}", list(_turns(plan, plan.of(0, source)))
+        yield f"stage 0, from {_title(source)}", list(_places(plan, plan.of(0, source)))
     for stage in range(1, plan.stages):
         yield "shuffle, by shard", []
         steps = plan.of(stage)
         alone = all(instance.phase == 1 for instance in steps)  # where the panes are made
         heading = f"stage {stage}{', in one call of Python for each shard' if alone else ''}"
-        yield heading, [*_kept(plan, stage), *_turns(plan, steps)]
+        yield heading, [*_kept(plan, stage), *_places(plan, steps)]
     sinks = [("", _title(sink), _writes(sink)) for sink in plan.sinks]
-    yield "sinks, all written in one pass by the last turn of Python", sinks
+    yield "sinks, all written in one pass by the last Python stage", sinks
 
 
 # The query as a whole.
@@ -87,13 +87,13 @@ def _time(plan: Physical, bounded: bool) -> str:
     return "watermarks in the data; nothing waits for the clock, so there is no batch without data"
 
 
-# The turns that a stage takes: in the JVM, in Python, and so on.
+# The JVM stages and Python stages of a stage.
 
 
-def _turns(plan: Physical, instances: Iterable[Instance]) -> Iterator[Row]:
+def _places(plan: Physical, instances: Iterable[Instance]) -> Iterator[Row]:
     by_phase = sorted(instances, key=lambda i: i.phase)
-    for _, turn in groupby(by_phase, key=lambda i: i.phase):
-        shown = [i for i in turn if i.role != "prepare" or i.in_jvm]
+    for _, group in groupby(by_phase, key=lambda i: i.phase):
+        shown = [i for i in group if i.role != "prepare" or i.in_jvm]
         for i, instance in enumerate(shown):
             place = "JVM" if instance.in_jvm else "Python"
             yield "" if i else place, _title(instance.node), _does(plan, instance)
@@ -124,7 +124,7 @@ def _does(plan: Physical, instance: Instance) -> str:
         case "sink" if instance.stage < plan.stages - 1:
             return "rows go along to the last stage"
     if isinstance(node, EventTime) and node.watermark is not None and instance.keeper is instance:
-        return "tells the watermark"
+        return "moves the watermark"
     return ""
 
 
@@ -164,7 +164,7 @@ def _mark(instance: Instance) -> str:
     source, keeper = instance.source, instance.keeper
     assert source is not None
     if keeper is None or not isinstance(keeper.node, EventTime):
-        return f"{source.name!r} tells {'only its end' if source.bounded else 'none'}"
+        return f"{source.name!r} reports {'only its end' if source.bounded else 'none'}"
     by = source.split if isinstance(source, SplitSource) else None
     split = "" if by is None else f", for each {quoted(by)}"
     return f"{keeper.node.watermark!r} of {source.name!r}{split}"
@@ -178,5 +178,5 @@ def _title(node: Node) -> str:
 
 
 def _writes(sink: Sink) -> str:
-    told = "; ".join(f"{label} {text}" for label, text in details(sink))
-    return told or "keeps them in memory"
+    text = "; ".join(f"{label} {text}" for label, text in details(sink))
+    return text or "keeps them in memory"

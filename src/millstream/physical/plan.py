@@ -2,9 +2,9 @@
 
 A micro-batch runs through **stages**, with a shuffle before each but the first. Stage 0 has what
 comes before any operator, a part for each source; stage n the operators that are fed by those of
-earlier stages, and the steps after them. Within a stage, the JVM and Python take turns: SQL runs in
-the JVM, users' functions in Python. An even **phase** is the JVM's, an odd one Python's. Panes come
-out of Python, so a stage after a shuffle begins in phase 1.
+earlier stages, and the steps after them. Within a stage, JVM stages and Python stages alternate:
+SQL runs in the JVM, users' functions in Python. An even **phase** is a JVM stage, an odd one a
+Python stage. Operators emit in Python, so a stage after a shuffle begins in phase 1.
 
 A step after a union runs once for each part of it, wherever those are: that is what an ``Instance``
 is. So any graph of steps, branches that part and meet again too, becomes one line of stages, in
@@ -52,7 +52,7 @@ Role = Literal["raw", "run", "output", "rejected", "prepare", "scatter", "sink"]
 class Instance:
     """A step in one place of the plan.
 
-    ``role`` tells what it does there: the rows of an operator's ``port`` are prepared and scattered
+    ``role`` is what it does there: the rows of an operator's ``port`` are prepared and scattered
     before the shuffle, its output of each ``tag`` comes after it; records are read raw, and decoded
     in Python, and so are names of files. ``origin`` is the operator that made its rows; where none
     did, ``keeper`` is the instance of the step whose watermark policy they have passed, if any.
@@ -175,8 +175,8 @@ class Physical:
     def needs_clock(self) -> bool:
         """Whether anything happens by processing time alone.
 
-        Where all sources end, they end everything before a clock could; and Spark would go on for
-        ever with batches in which there might be something to do by the clock.
+        Where all sources end, they end everything before a clock could; and Spark would run
+        batches for ever in which there might be something to do by the clock.
         """
         return not all(source.bounded for source in self.sources) and any(
             operator.uses_clock
@@ -300,7 +300,7 @@ def decodes_lines(node: Node) -> TypeGuard[FilesSource]:
 
 
 def is_on_disk(source: FilesSource) -> bool:
-    """Whether its files are on a disk, as far as their path says."""
+    """Whether its files are on a disk, judged by their path."""
     return ":" not in source.path or source.path.startswith("file:")
 
 
@@ -321,7 +321,7 @@ def can_load(node: Node) -> bool:
 
 
 def _in_known_tasks(source: Source) -> bool:
-    """Whether it is read in as many tasks when a batch is done again (see ``packing.py``)."""
+    """Whether it is read in as many tasks when a batch is retried."""
     return source.bounded or isinstance(source, FilesSource | RateSource)
 
 
@@ -376,7 +376,7 @@ def column_of(expression: Expression, input: Node) -> str | None:
     if expression.column is not None:
         return None
     names = {quoted(name): name for name in input.schema.names}
-    # A keyword is in backquotes, though it would do without them where types are told.
+    # A keyword is in backquotes, though it would do without them where types are listed.
     names |= {"`" + name.replace("`", "``") + "`": name for name in input.schema.names}
     return names.get(expression.text)
 

@@ -2,7 +2,7 @@
 
 State is kept under the names of sources and operators. A name that nobody gave is a number, and
 other sinks may give it to another step. Where steps are alike but for such numbers, the lines also
-tell what is behind them: else one would go on with what another has kept.
+have what is behind them: else one would resume with the state of another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from millstream.plan.nodes import KafkaSource, Node, Source, SplitSource, Statef
 from millstream.plan.sql.expressions import is_pyspark_column
 
 OF = "    of     "
-"""How a line begins that is only there to tell a step from others like it."""
+"""How a line begins that is only there to distinguish a step from others like it."""
 NAMES = ".named('…') for a grouping, name='…' for a source"
 
 
@@ -37,15 +37,15 @@ def stateful_plan(plan: Physical) -> list[str]:
     return lines
 
 
-def check_told_apart(plan: Physical) -> None:
-    """MS207: no two steps without names differ in nothing but what the lines do not tell."""
+def check_distinguishable(plan: Physical) -> None:
+    """MS207: no two steps without names differ in nothing but what the lines do not contain."""
     for nodes in _alike(plan):
         for one, other in combinations(nodes, 2):
             if list(_behind(one)) == list(_behind(other)) and not _same(one, other):
                 raise RunError(
                     "MS207",
-                    f"a checkpoint cannot tell {one.name!r} from {other.name!r}: what differs "
-                    "between them are functions, options or rows, of which it keeps nothing",
+                    f"a checkpoint cannot distinguish {one.name!r} from {other.name!r}: they "
+                    "differ in functions, options or rows, of which it keeps nothing",
                     fix=f"give them names: {NAMES}",
                 )
 
@@ -77,7 +77,7 @@ def _source(source: Source, name: str) -> str:
 
 
 def _alike(plan: Physical) -> list[list[Source | Stateful]]:
-    """Steps that nothing in their lines but the numbers of names tells apart."""
+    """Steps that nothing in their lines but the numbers of names distinguishes."""
     found: dict[tuple[str, ...], list[Source | Stateful]] = {}
     for node in _keeping(plan):
         if is_automatic(node):
@@ -90,21 +90,21 @@ def _unnumbered(node: Node) -> str:
 
 
 def _behind(node: Node) -> Iterator[str]:
-    """What a source reads, and what steps feed an operator; a name stands for all behind it."""
+    """What a source reads, and what steps feed an operator; a name is enough for all behind it."""
     if isinstance(node, Source):
-        yield _said(node)
+        yield _step_text(node)
         yield f"columns {columns(node)}"
     for each in node.inputs:
         if is_automatic(each):
             yield from _behind(each)
-            yield _said(each)
+            yield _step_text(each)
         else:
             yield f"{kind_of(each)} {each.name!r}"
 
 
-def _said(node: Node) -> str:
-    said = "; ".join(f"{label} {text}" for label, text in details(node))
-    return f"{kind_of(node)}: {said}"
+def _step_text(node: Node) -> str:
+    text = "; ".join(f"{label} {text}" for label, text in details(node))
+    return f"{kind_of(node)}: {text}"
 
 
 def _same(one: Any, other: Any) -> bool:

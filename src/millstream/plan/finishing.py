@@ -72,7 +72,7 @@ def finishes(trigger: Trigger) -> Moment:
 
 
 def uses_clock(trigger: Trigger) -> bool:
-    """Whether the trigger looks at processing time anywhere.
+    """Whether the trigger depends on processing time anywhere.
 
     >>> from millstream.model.triggers import at_watermark, every, repeatedly
     >>> uses_clock(at_watermark(early=repeatedly(every("1m")))), uses_clock(at_watermark())

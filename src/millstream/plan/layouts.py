@@ -1,4 +1,4 @@
-"""How the lines of JSON and CSV files are laid out, as the options of a program say."""
+"""How the lines of JSON and CSV files are laid out, by the options of a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTING = (
     "sourceArchiveDir",
     "timeZone",
 )
-"""Options that say which files are read, and not how: Spark lists the files, whoever reads them."""
+"""Options that select files, and not how they are read: Spark lists files, whoever reads them."""
 
 _LINES = {"encoding": "encoding", "charset": "encoding"}
 _FIELDS = {
@@ -59,7 +59,7 @@ class Layout:
 
 
 def layout_of(format: Literal["json", "csv"], options: Options) -> Layout:
-    """What the options say; one that Spark's reader alone knows is refused.
+    """The layout that the options describe; one that Spark's reader alone knows is refused.
 
     >>> layout_of("csv", (("header", "true"), ("sep", ";"))).sep
     ';'
@@ -77,12 +77,12 @@ def layout_of(format: Literal["json", "csv"], options: Options) -> Layout:
 
 
 def listing_options(options: Options) -> Options:
-    """Those that say which files are read."""
+    """Those that select which files are read."""
     return tuple((name, value) for name, value in options if _is_for_listing(name))
 
 
 def _is_for_listing(name: str) -> bool:
-    """Whether it says which files are read; with a dot, it is a setting of Hadoop's file system.
+    """Whether it selects which files are read; with a dot, it is a setting of Hadoop's file system.
 
     >>> _is_for_listing("pathglobfilter"), _is_for_listing("fs.s3a.access.key")
     (True, True)

@@ -15,7 +15,7 @@ def is_bounded(node: Node) -> bool:
 def allowed_ahead(node: EventTime) -> int | None:
     """How far ahead of the clock an event time may be that moves the watermark; None: any.
 
-    Unless the policy says it, that depends on whether a source behind the step is endless.
+    Unless the policy sets it, that depends on whether a source behind the step is endless.
     """
     return None if node.watermark is None else node.watermark.allowed_ahead(not is_bounded(node))
 
@@ -53,7 +53,7 @@ def taking_back(node: Node) -> Stateful | None:
 
 
 def kind_column(node: Node) -> str | None:
-    """The column that says which rows of this step are retractions, if there can be any.
+    """The column that marks which rows of this step are retractions, if there can be any.
 
     Where rows are never taken back, a column ``kind`` is a column like any other.
     """

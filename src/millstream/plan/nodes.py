@@ -1,4 +1,4 @@
-"""The steps of a program: frozen nodes, each knowing its inputs and the schema that it puts out."""
+"""The steps of a program: frozen nodes, each knowing its inputs and the schema of its rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RecordFormat = Literal["json", "csv", "text", "raw"]
 
 
 Line = tuple[str, str]
-"""A label, and what is to be said under it."""
+"""A label, and the text under it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
     """One step of a program. Nodes are compared by identity: the graph behind a stream shares them.
 
-    ``name`` is unique in a pipeline; ``schema`` is what the step puts out.
+    ``name`` is unique in a pipeline; ``schema`` is that of its rows.
     """
 
     name: str
@@ -129,8 +129,8 @@ class Position:
 class KafkaSource(SplitSource):
     """Records of topics. Each partition is a split, whatever its columns are.
 
-    The columns in ``metadata`` tell of the record itself, the others are read from its value.
-    ``servers`` are found when the job runs, unless the program says them.
+    The columns in ``metadata`` are about the record itself, the others are read from its value.
+    ``servers`` are found when the job runs, unless the program names them.
     """
 
     format: RecordFormat

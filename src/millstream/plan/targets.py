@@ -25,7 +25,7 @@ class Target:
 class Table:
     """How rows make up a table: a row replaces the one before it with the same values in ``by``.
 
-    If rows may be taken back, the column ``kind`` says which are.
+    If rows may be taken back, the column ``kind`` marks them.
     """
 
     by: tuple[str, ...]
@@ -45,7 +45,7 @@ class Memory(Target):
 class Files(Target):
     """A folder; each row is written there exactly once.
 
-    Rows that are equal in ``partition_by`` are in a folder of their own below it. ``mode`` says
+    Rows that are equal in ``partition_by`` are in a folder of their own below it. ``mode`` is
     what a run that writes everything anew does with earlier results: without one, it is refused.
     """
 
@@ -62,7 +62,7 @@ class Files(Target):
 class Kafka(Target):
     """A topic. A key or value is a column as it is, or several columns as a JSON object.
 
-    Retractions are records of their own in a ``changelog``, which tells them by a header; under
+    Retractions are records of their own in a ``changelog``, which marks them by a header; under
     ``upsert`` they are tombstones, unless something new comes in their place. There are some only
     if the stream ``retracts``; else a column ``kind`` is one like any other.
     """
@@ -85,7 +85,7 @@ class Kafka(Target):
 class Console(Target):
     """Standard output; of a batch or ``table`` with more than ``limit`` rows only the first.
 
-    Where the stream ``retracts``, the column ``kind`` says which rows take back others.
+    Where the stream ``retracts``, the column ``kind`` marks rows that take back others.
     """
 
     kind: ClassVar[str] = "write_console"

@@ -101,7 +101,7 @@ def evaluate(aggregate: Aggregate, items: Sequence[Item]) -> Any:
 
 
 def _with_one_zero(value: Any) -> Any:
-    """The value, in which -0.0 is 0.0, however deep in lists and structs it stands."""
+    """The value, in which -0.0 is 0.0, however deep in lists and structs it is."""
     match value:
         case float():
             return value + 0.0
@@ -249,7 +249,7 @@ def fold(combine: described.Combine, values: Sequence[Any]) -> Any:
 
 @cache
 def promised_type(returns: str) -> str:
-    """The Spark type that a user's accumulator says it gives, in canonical form."""
+    """The Spark type that a user's accumulator declares, in canonical form."""
     from millstream.plan.types.schema_reading import python_type
 
     return python_type(returns)

@@ -19,7 +19,7 @@ class WindowState:
 
     ``kept`` were in a pane already, ``new`` came since the last firing; ``arrivals`` are the
     watermarks at which the new ones came. ``emitted`` are the panes that a retracting grouping
-    still stands by, in the order of their windows: its own last one and, after a merge, those of
+    has not taken back, in the order of their windows: its own last one and, after a merge, those of
     the merged-away windows.
     """
 

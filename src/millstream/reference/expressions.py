@@ -33,7 +33,7 @@ _DIVISIONS = (exp.Div, exp.IntDiv, exp.Mod)
 
 
 def compiled(text: str, schema: Schema) -> Compute:
-    """The function of a row that a Spark SQL expression stands for; it may raise ``SqlError``.
+    """The function of a row that a Spark SQL expression is; it may raise ``SqlError``.
 
     >>> scores = Schema.of("points int, bonus int")
     >>> compiled("points * 2 + coalesce(bonus, 1)", scores)({"points": 5, "bonus": None})
@@ -162,8 +162,8 @@ def _logic(node: exp.Expr, text: str) -> Compute:
 
 
 def _is(node: exp.Is, text: str) -> Compute:
-    value, wanted = _compile(node.this, text), _compile(node.expression, text)
-    return lambda row: value(row) is wanted(row)
+    value, expected = _compile(node.this, text), _compile(node.expression, text)
+    return lambda row: value(row) is expected(row)
 
 
 def _one_of(node: exp.In, text: str) -> Compute:
@@ -206,8 +206,8 @@ def _choice(node: exp.Expr, text: str) -> Compute:
 
 
 def _null_if(node: exp.Nullif, text: str) -> Compute:
-    value, unwanted = _compile(node.this, text), _compile(node.expression, text)
-    return lambda row: None if equal(value(row), unwanted(row)) else value(row)
+    value, excluded = _compile(node.this, text), _compile(node.expression, text)
+    return lambda row: None if equal(value(row), excluded(row)) else value(row)
 
 
 def _coalesce(options: list[exp.Expr], text: str) -> Compute:

@@ -1,7 +1,7 @@
-"""Runs users' functions over rows, and says precisely which record made one fail.
+"""Runs users' functions over rows, and reports which record made one fail.
 
 Whatever a user's function raises is that function's failure: ``SystemExit`` too, and exceptions
-that cannot even be written as text. Only ``KeyboardInterrupt`` passes: somebody wants to stop.
+that cannot even be written as text. Only ``KeyboardInterrupt`` passes: the user stops the program.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def _call_on_row(node: Function, row: Row) -> Made:
 
 
 def _check_kind(node: Function, kind: Any, row: Row) -> None:
-    """Where rows may be taken back, their kind says so, and a function hands it on."""
+    """Where rows may be taken back, their kind marks it, and a function passes it on."""
     if kind == row.kind:
         return
     raise RunError(
         "MS202",
         f"the result of {function_name(node.function)} has {shown(kind)} in column "
-        f"{node.kind_column!r}, which says whether a row is taken back, and here must be "
+        f"{node.kind_column!r}, which marks whether a row is taken back, and here must be "
         f"{row.kind!r}",
         fix="copy it from the row that the function gets, row['kind'], or give your column "
         "another name",

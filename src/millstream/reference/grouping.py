@@ -37,7 +37,7 @@ class Groups(Protocol):
 
 
 MakeGroups = Callable[[Windowing, Sequence[Column], bool], Groups]
-"""Makes a grouping of its settings and aggregates; the flag says that it takes retractions."""
+"""Makes a grouping of its settings and aggregates; the flag is whether it takes retractions."""
 
 
 def reference_groups(
@@ -48,7 +48,7 @@ def reference_groups(
 
 
 class GroupByKeyAndWindow:
-    """The state of one grouping: for each key its live windows, and how far time has come.
+    """The state of one grouping: for each key its live windows, and its watermark.
 
     A pane's value is a tuple of its aggregates'. ``late`` collects what was dropped; whoever drives
     the grouping takes it from there.
@@ -113,7 +113,7 @@ class GroupByKeyAndWindow:
         )
 
     def advance_output_watermark(self) -> int:
-        """How far time has come for whoever reads this grouping's panes; call it after each move.
+        """The watermark for whoever reads this grouping's panes; call it after each move.
 
         It follows the input, held back by what will be emitted behind it.
         """
@@ -213,12 +213,12 @@ class GroupByKeyAndWindow:
     ) -> list[Emission]:
         timing = self._timing(state, passing_the_end)
         last = expires or state.closed
-        wanted = (
+        emits = (
             bool(state.new)
             or (fires and timing == "ON_TIME" and self.windowing.on_time == "always")
             or (last and self.windowing.closing == "always")
         )
-        emissions = self._pane(state, timing, last) if wanted else []
+        emissions = self._pane(state, timing, last) if emits else []
         state.fired(discard=self.windowing.refine is Refinement.DISCARDING)
         return emissions
 

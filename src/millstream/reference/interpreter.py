@@ -14,7 +14,7 @@ from millstream.reference.operators.operator import ROWS, Operator, Operators
 from millstream.reference.rows import Row
 from millstream.reference.stateless import stateless
 from millstream.reference.step import Step
-from millstream.reference.watermarks import InputWatermark, Told, origins_of, walk_origins
+from millstream.reference.watermarks import InputWatermark, Report, origins_of, walk_origins
 
 
 class Interpreter:
@@ -54,7 +54,7 @@ class Interpreter:
         watermarks: Mapping[str, int] | None = None,
         now: int | None = None,
     ) -> Step:
-        """Rows and watermarks of sources by their names, and the clock; what each node put out."""
+        """Rows and watermarks of sources by their names, and the clock; what each node emitted."""
         self._now = max(self._now, self._now if now is None else now)
         self._clock = self._clock if now is None else self._now
         step = Step(self._clock)
@@ -85,19 +85,19 @@ class Interpreter:
     def _run_operator(self, node: nodes.Stateful, step: Step) -> None:
         watermark = self._behind(node)
         if node in self._inputs:
-            watermark = self._inputs[node].advance(self._told(node, step), self._now)
+            watermark = self._inputs[node].advance(self._reports(node, step), self._now)
         rows = {port.name: step.rows[port.input] for port in node.ports}
         output = self._operators[node].step(rows, watermark, self._now)
         step.rows[node] = output.rows[ROWS]
         step.tagged[node] = {tag: output.rows[tag] for tag in node.tags}
         self._watermarks[node] = output.watermark
 
-    def _told(self, node: nodes.Stateful, step: Step) -> list[Told]:
+    def _reports(self, node: nodes.Stateful, step: Step) -> list[Report]:
         """What the origins of an operator's watermark have reported in a step."""
-        told = []
+        reports = []
         for origin in walk_origins(node):
             if origin in step.marks:
-                told.append(Told(origin.name, "", step.marks[origin], self._now))
+                reports.append(Report(origin.name, "", step.marks[origin], self._now))
             if origin in step.moved or isinstance(origin, nodes.Stateful):
-                told.append(Told(origin.name, "", self._watermarks[origin], self._now))
-        return told
+                reports.append(Report(origin.name, "", self._watermarks[origin], self._now))
+        return reports

@@ -43,6 +43,6 @@ def ordering(value: Any) -> tuple[Any, ...]:
         case Set():
             return (8, tuple(sorted(ordering(v) for v in value)))
         case Mapping():
-            # A struct's fields stand in the order of their columns, which is the one that counts.
+            # A struct's fields are in the order of their columns, which is the one that counts.
             return (9, tuple((ordering(k), ordering(v)) for k, v in value.items()))
     return (10, type(value).__qualname__, repr(value))

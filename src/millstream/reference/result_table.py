@@ -1,4 +1,4 @@
-"""The whole result of a grouping, from the rows that it has given out one after the other."""
+"""The whole result of a grouping, from the rows that it has emitted one after the other."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ UNITS = (
     Unit("nanoseconds", 10**9),
 )
 LOOKS_LIKE = "looks like"
-"""What the reason says of a number that is likely to be of another unit than seconds."""
+"""What the reason contains for a number that is likely to be of another unit than seconds."""
 
 
 def why_no_time(value: Any) -> str:
-    """Why a column's value is no event time; which value it was, the rejected record tells.
+    """Why a column's value is no event time; which value it was is in the rejected record.
 
     >>> why_no_time(None), why_no_time(float("nan")), why_no_time(10**20)
     ('it is null', 'it is no point in time', 'it is outside the years 1 to 9999')

@@ -1,6 +1,6 @@
 """When panes are emitted: one small machine for each kind of trigger (§4; §14, 10 to 13).
 
-A machine belongs to one key and window. The grouping tells it of elements, asks ``should_fire``
+A machine belongs to one key and window. The grouping passes it elements, asks ``should_fire``
 (which changes nothing), and calls ``on_fire`` when it emits. ``clear`` forgets what was seen
 since the last firing but not what has finished; a fresh machine forgets both. When windows merge,
 a fresh machine takes over the state of theirs with ``merge``.
@@ -46,7 +46,7 @@ class Machine(ABC):
 
     @abstractmethod
     def on_fire(self, moment: Moment) -> None:
-        """A pane is emitted, because ``should_fire`` said so."""
+        """A pane is emitted, because ``should_fire`` was true."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -57,7 +57,7 @@ class Machine(ABC):
         """Take over the state of the machines of merged windows."""
 
     def deadlines(self) -> Iterator[int]:
-        """The clock times after which this trigger wants to be asked."""
+        """The clock times after which this trigger is to be asked again."""
         yield from ()
 
 
@@ -221,7 +221,7 @@ class Repeatedly(Machine):
 
 
 class Composite(Machine):
-    """A trigger of several parts; each kind says how their readiness makes its own."""
+    """A trigger of several parts; each kind makes its readiness of theirs."""
 
     def __init__(self, parts: Sequence[Trigger]) -> None:
         self.parts = [machine(part) for part in parts]

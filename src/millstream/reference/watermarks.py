@@ -1,6 +1,6 @@
 """Where the watermark of a grouping's input is, by the policies of its sources: the plain version.
 
-All that was ever told is kept, and looked through anew in each step.
+All reports are kept, and read anew in each step.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from millstream.plan import nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A split of an origin, which told its watermark when the clock was at ``now``."""
+class Report:
+    """The watermark that a split of an origin reported when the clock was at ``now``."""
 
     origin: str
     split: str
@@ -27,24 +27,24 @@ class Told:
 class InputWatermark:
     """The watermark of a grouping's input. ``origins`` are its sources and the groupings before it.
 
-    An origin of which nothing was told has one split, which has told nothing since the beginning.
+    An origin without reports has one split, which has reported nothing since the beginning.
     """
 
     origins: Mapping[str, Silence]
-    told: list[Told] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
     watermark: int = START_OF_TIME
     began: int | None = None
 
-    def advance(self, told: Iterable[Told], now: int) -> int:
-        """The watermark when the clock is at ``now``, after what was told in this step."""
+    def advance(self, reports: Iterable[Report], now: int) -> int:
+        """The watermark when the clock is at ``now``, after the reports of this step."""
         self.began = now if self.began is None else self.began
-        self.told += told
+        self.reports += reports
         live, anyone = [], False
         for origin, silence in self.origins.items():
-            for watermark, heard in self._splits(origin):
+            for watermark, last in self._splits(origin):
                 anyone = True
                 if watermark < END_OF_TIME:
-                    idle = silence.idle is not None and now >= heard + silence.idle
+                    idle = silence.idle is not None and now >= last + silence.idle
                     live.append((watermark, idle, silence.behind))
         if not anyone:
             return self.watermark
@@ -63,16 +63,16 @@ class InputWatermark:
         return min(waited_for, default=self.watermark)
 
     def _splits(self, origin: str) -> list[tuple[int, int]]:
-        """The watermark of each split, and when it last told one."""
-        mine = [told for told in self.told if told.origin == origin]
+        """The watermark of each split, and when it last reported one."""
+        mine = [report for report in self.reports if report.origin == origin]
         if not mine:
             return [(START_OF_TIME, self.began or 0)]
         return [
             (
-                max(told.watermark for told in mine if told.split == split),
-                max(told.now for told in mine if told.split == split),
+                max(report.watermark for report in mine if report.split == split),
+                max(report.now for report in mine if report.split == split),
             )
-            for split in {told.split for told in mine}
+            for split in {report.split for report in mine}
         ]
 
 

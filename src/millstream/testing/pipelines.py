@@ -79,7 +79,7 @@ def _source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
         return step.source
     if step.source is None:
         choices = " or ".join(f"source={name!r}" for name in names)
-        what, fix = "says no source, and the pipeline has several", f"name one: {choices}"
+        what, fix = "names no source, and the pipeline has several", f"name one: {choices}"
     else:
         what, fix = "is for no source of the pipeline", did_you_mean(step.source, names)
     raise TestingError("MS301", f"{step!r} {what}", fix=fix)

@@ -19,7 +19,7 @@ def test_an_aggregate_may_not_be_called_like_a_key() -> None:
 
 @pytest.mark.parametrize("name", ["window", "pane", "Window"])
 def test_an_aggregate_may_not_be_called_like_a_column_of_every_grouping(name: str) -> None:
-    with pytest.raises(ms.PlanError, match="MS108 .*a grouping puts out 'window' and 'pane'"):
+    with pytest.raises(ms.PlanError, match="MS108 .*a grouping adds 'window' and 'pane'"):
         ROWS.aggregate(**{name: ms.count()})
 
 

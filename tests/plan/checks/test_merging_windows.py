@@ -21,7 +21,7 @@ def test_sessions_are_not_carried_on_to_the_next_grouping() -> None:
         lengths.aggregate(longest=ms.max("n"))
     assert (caught.value.code, caught.value.step) == ("MS107", "aggregate-1")
     assert caught.value.what == (
-        "this grouping over the sessions of 'visits' says no window of its own"
+        "this grouping over the sessions of 'visits' has no window of its own"
     )
     assert caught.value.fix == (
         "say where again: .window(ms.session('30m')), or .window(ms.global_window()) "

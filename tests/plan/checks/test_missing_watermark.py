@@ -34,14 +34,14 @@ def minutes(stream: Stream) -> Stream:
 def test_the_default_trigger_without_a_policy_is_refused() -> None:
     assert str(refused(minutes(ms.read_files("/data", schema=SCHEMA, event_time="at")))) == (
         "MS119 in step 'aggregate-1': the default trigger waits for the watermark, but no policy "
-        "says how that follows the endless rows of 'files-1': no window would ever end\n"
+        "sets how that follows the endless rows of 'files-1': no window would ever end\n"
         "  What to do: say how far events may be out of order: event_time='at', "
         "watermark=ms.bounded('30s')\n"
         "  More: millstream help MS119"
     )
 
 
-def test_the_fix_follows_the_way_in_which_the_program_says_the_event_time() -> None:
+def test_the_fix_follows_the_way_in_which_the_program_sets_the_event_time() -> None:
     error = refused(minutes(UNTIMED.filter("k > 'a'").with_event_time("at")))
     assert error.fix.endswith(": .with_event_time('at', ms.bounded('30s'))")
 
@@ -103,7 +103,7 @@ def test_a_split_without_a_policy_is_refused_with_its_event_time() -> None:
     assert (caught.value.code, caught.value.step) == ("MS119", "event_time-1")
     assert caught.value.what == (
         "'clicks' is split by 'k', so that each split has a watermark of its own, but no policy "
-        "says which"
+        "sets which"
     )
     assert caught.value.fix.endswith("event_time='at', watermark=ms.bounded('30s')")
 

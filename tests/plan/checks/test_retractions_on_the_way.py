@@ -31,7 +31,7 @@ def test_a_sink_that_could_not_tell_what_is_taken_back_is_refused():
 
 def test_a_filter_on_kind_before_another_grouping_is_refused():
     kept = totals().filter("kind = '+'").named("additions")
-    with pytest.raises(PlanError, match="MS110.*'additions' looks at kind"):
+    with pytest.raises(PlanError, match="MS110.*'additions' reads kind"):
         kept.key_by("n").window(ms.fixed(10)).refine(ms.retracting).aggregate(m=ms.count())
     assert kept.collect()
 

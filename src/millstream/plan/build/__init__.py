@@ -1,1 +1,1 @@
-"""Makes the nodes of a plan from what a program says, each checked and named."""
+"""Makes the nodes of a plan from the arguments of a program, each checked and named."""

@@ -24,7 +24,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 def checked_path(path: Any) -> str:
-    """The path, made absolute: a job may go on later, and elsewhere than where it was written.
+    """The path, made absolute: a job may resume later, and elsewhere than where it was written.
 
     One with a scheme names its place already.
 

@@ -1,4 +1,4 @@
-"""What a DataFrame of Spark tells about itself, found out without importing PySpark."""
+"""What is known of a DataFrame of Spark without importing PySpark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's function gives: its schema, said in the program or by its type hints."""
+"""What a user's function gives: its schema, from an argument or from its type hints."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
 
 
 def key_function(function: Callable[..., Any], type: Any) -> KeyFunction:
-    """A function that makes keys, of the type that is given or that its annotation says."""
+    """A function that makes keys, of the type that is given or that is its annotation."""
     from millstream.plan.types.schema_reading import python_type
 
     if type is not None:
@@ -97,7 +97,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def checked_function(function: Any, shape: str) -> Callable[..., Any]:
-    """A function, or the error that says that it is none."""
+    """A function, or an error."""
     if callable(function):
         return function  # type: ignore[no-any-return]
     raise PlanError(

@@ -52,7 +52,7 @@ def late(input: Node) -> SideOutput:
 
 
 def _late_schema(node: Grouping) -> Schema:
-    """What the late output puts out: the input's columns, the window and why it was too late."""
+    """The columns of late rows: the input's columns, the window and why it was too late."""
     schema = node.input.schema
     for added in (WINDOW, REASON):
         own = schema.find(added.name)

@@ -193,7 +193,7 @@ def record_format(
 
 
 def with_metadata(columns: Schema, metadata: Iterable[Any]) -> tuple[Schema, tuple[str, ...]]:
-    """The columns of a record's value, and those that tell of the record itself."""
+    """The columns of a record's value, and those about the record itself."""
     names = (metadata,) if isinstance(metadata, str) else tuple(metadata)
     known = [name for name in RECORD.names if name != "value"]
     for name in names:

@@ -1,4 +1,4 @@
-"""How rows become records of a Kafka topic, as a program says it or as they suggest it."""
+"""How rows become records of a Kafka topic, by arguments or by what the rows suggest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kafka_target(
     known: Changes = one_of(changes, "changes", get_args(Changes))
     chosen = _columns(key, schema) if key is not None else _key(input, known)
     retracts = taking_back(input) is not None
-    told = tuple(name for name in schema.names if name != kind_column(input))
+    all_columns = tuple(name for name in schema.names if name != kind_column(input))
     if known == "upsert" and chosen is None:
         raise PlanError(
             "MS113",
@@ -47,7 +47,7 @@ def kafka_target(
     return Kafka(
         topic=checked_topic(topic),
         key=chosen,
-        value=told if value is None else _columns(value, schema),
+        value=all_columns if value is None else _columns(value, schema),
         headers=tuple((str(n), schema.resolve(str(c)).name) for n, c in (headers or {}).items()),
         partition_by=None if partition_by is None else _columns(partition_by, schema),
         changes=known,

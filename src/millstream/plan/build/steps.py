@@ -108,8 +108,8 @@ def function(
             check_batches(input)
         made = result_schema(checked, shape, schema)
         kind = None if taking_back(input) is None else made.find("kind")
-        says = None if kind is None else kind.name
-        return Function(step, made, input, shape, checked, checked_on_error(on_error), says)
+        column = None if kind is None else kind.name
+        return Function(step, made, input, shape, checked, checked_on_error(on_error), column)
 
 
 def event_time(input: Node, column: Any, watermark: Any) -> EventTime:

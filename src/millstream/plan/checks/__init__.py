@@ -26,7 +26,7 @@ GROUPING_CHECKS = (
     check_trigger_safety,
     check_retractions,
 )
-"""In the order in which a user would want to hear of them: what, where, when, how."""
+"""In the order of the four questions: what, where, when, how."""
 
 
 def check_grouping(node: Grouping) -> None:

@@ -1,4 +1,4 @@
-"""MS108: the columns that a step puts out have different names, also without regard to case."""
+"""MS108: the columns of a step have different names, also without regard to case."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def check_column_names(names: Iterable[str], own: Sequence[str] = ()) -> None:
 def _whose(name: str, own: Sequence[str]) -> str:
     if name not in own:
         return ""
-    return " (a grouping puts out 'window' and 'pane', a retracting one also 'kind')"
+    return " (a grouping adds 'window' and 'pane', a retracting one also 'kind')"

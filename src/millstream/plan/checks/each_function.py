@@ -20,7 +20,7 @@ def checked_each(function: Any) -> Callable[[Any, int, int], Any]:
         )
     try:
         parameters = signature(function)
-    except (TypeError, ValueError):  # some functions in C tell nothing about theirs
+    except (TypeError, ValueError):  # some functions in C have no signature
         return function  # type: ignore[no-any-return]
     try:
         parameters.bind([], 0, 0)

@@ -17,7 +17,7 @@ def check_merging_windows(node: Grouping) -> None:
             window = as_code(earlier.windowing.where)
             raise PlanError(
                 "MS107",
-                f"this grouping over the sessions of {earlier.name!r} says no window of its own",
+                f"this grouping over the sessions of {earlier.name!r} has no window of its own",
                 fix=f"say where again: .window({window}), or .window(ms.global_window()) for all "
                 "of time",
             )

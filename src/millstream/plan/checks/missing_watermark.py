@@ -28,7 +28,7 @@ def check_windows_end(node: Grouping) -> None:
             trigger = as_code(windowing.trigger) if windowing.trigger else "the default trigger"
             raise PlanError(
                 "MS119",
-                f"{trigger} waits for the watermark, but no policy says how that follows the "
+                f"{trigger} waits for the watermark, but no policy sets how that follows the "
                 f"endless rows of {source.name!r}: no window would ever end",
                 fix=f"say how far events may be out of order: {instead}",
             )
@@ -44,7 +44,7 @@ def check_splits_are_followed(node: EventTime) -> None:
             raise PlanError(
                 "MS119",
                 f"{source.name!r} is split by {source.split!r}, so that each split has a watermark "
-                "of its own, but no policy says which",
+                "of its own, but no policy sets which",
                 fix=f"say how far events of a split may be out of order: {_with_policy(node)}",
             )
 
@@ -69,7 +69,7 @@ def _timing(node: Node, source: Source) -> EventTime:
 
 
 def _with_policy(step: EventTime) -> str:
-    """What to write where the program says the event time."""
+    """What to write where the program sets the event time."""
     if isinstance(step.input, Source):
         return f"event_time={step.column!r}, watermark=ms.bounded('30s')"
     return f".with_event_time({step.column!r}, ms.bounded('30s'))"

@@ -1,4 +1,4 @@
-"""MS110: what takes retractions must be able to undo what it has already given out."""
+"""MS110: what takes retractions must be able to undo what it has already emitted."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def check_sink(input: Node) -> None:
         raise PlanError(
             "MS110",
             f"{source.name!r} takes results back, but the rows have lost the column kind, "
-            "which tells what is taken back",
+            "which marks what is taken back",
             fix="keep it: select(…, 'kind')",
         )
 
 
 def check_kind_is_kept(input: Node, columns: tuple[tuple[str, Expression], ...]) -> None:
-    """No other column takes the name ``kind`` where that says which rows are taken back."""
+    """No other column takes the name ``kind`` where that marks which rows are taken back."""
     source = taking_back(input)
     if source is None:
         return
@@ -69,20 +69,20 @@ def check_kind_is_kept(input: Node, columns: tuple[tuple[str, Expression], ...])
         if name.lower() == "kind" and not _is_kind(expression):
             raise PlanError(
                 "MS110",
-                f"{source.name!r} takes results back, and the column kind tells which: it would "
+                f"{source.name!r} takes results back, and the column kind marks which: it would "
                 f"be replaced by {expression.text!r}",
                 fix="give yours another name, such as kind_2=…",
             )
 
 
 def check_united(parts: tuple[Node, ...]) -> None:
-    """Beside rows that may be taken back, a ``kind`` says of others that they are not: ``'+'``."""
+    """Beside rows that may be taken back, a ``kind`` marks others as rows that are not: ``'+'``."""
     source = next(filter(None, map(taking_back, parts)), None)
     for part in parts:
         if source is not None and taking_back(part) is None and not _is_plus(part):
             raise PlanError(
                 "MS110",
-                f"{source.name!r} takes results back, and the column kind tells which, but "
+                f"{source.name!r} takes results back, and the column kind marks which, but "
                 f"{part.name!r} has a column kind of its own",
                 fix="rename it there: .with_columns(kind_2='kind', kind=\"'+'\"), where every row "
                 "is one that counts",
@@ -113,8 +113,8 @@ def _check_nothing_reads_kind(node: Node) -> None:
             makes = "makes different rows of a row and its retraction"
             raise PlanError(
                 "MS110",
-                f"{step.name!r} looks at kind, and so "
-                f"{keeps if isinstance(step, Filter) else makes}, which {source.name!r} gives out",
+                f"{step.name!r} reads kind, and so "
+                f"{keeps if isinstance(step, Filter) else makes}, which {source.name!r} emits",
                 fix="leave kind to the grouping, which takes back what it must",
             )
 

@@ -20,7 +20,7 @@ _IN_A_REPLAY = "write trigger={safe}, or, if losing data is meant, add allow_dat
 
 
 def check_trigger_safety(node: Grouping) -> None:
-    """Refused unless the user says that losing data is meant."""
+    """Refused unless the user allows data loss."""
     windowing = node.windowing
     # No watermark passes the end of time, so nothing is late for the global window.
     lateness = windowing.allowed_lateness if windowing.where.by_time else 0

@@ -1,4 +1,4 @@
-"""What there is to say about a step, in labelled lines: for the plan's text and its drawing."""
+"""What a step does, in labelled lines: for the plan's text and its drawing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from millstream.plan.settings import Settings
 from millstream.plan.targets import Columns, Console, Each, Files, Kafka, Memory, Table, Target
 from millstream.plan.types.schema import quoted
 
-_UNSAID = Windowing()
+_DEFAULTS = Windowing()
 
 
 def details(node: Node) -> list[Line]:
-    """The lines that say what the step does; a grouping answers the four questions."""
+    """What the step does; a grouping answers the four questions."""
     match node:
         case RowsSource():
             return [("rows", f"{len(node.rows)} in the program")]
@@ -74,7 +74,7 @@ def details(node: Node) -> list[Line]:
 
 
 def aligned(lines: list[Line]) -> list[str]:
-    """The lines as text, with what they say in one column.
+    """The lines as text, with what follows the labels in one column.
 
     >>> aligned([("key", "team"), ("where", "fixed('2m')")])
     ['key    team', "where  fixed('2m')"]
@@ -97,7 +97,7 @@ def setting_lines(settings: Settings) -> list[Line]:
         lines.append(("window", where_text(windowing)))
     if windowing.trigger is not None:
         lines.append(("trigger", when_text(windowing)))
-    if windowing.refine is not _UNSAID.refine:
+    if windowing.refine is not _DEFAULTS.refine:
         lines.append(("refine", repr(windowing.refine)))
     return lines
 

@@ -72,7 +72,7 @@ class Grouping(Stateful):
 
     @property
     def uses_clock(self) -> bool:
-        """Whether its trigger looks at processing time."""
+        """Whether its trigger depends on processing time."""
         return uses_clock(self.windowing.when)
 
     @property

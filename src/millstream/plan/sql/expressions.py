@@ -29,7 +29,7 @@ class Expression:
 
 
 def scalar(given: Any, schema: Schema) -> Expression:
-    """The expression that ``given`` says, checked against the columns that there are.
+    """The expression that is given, checked against the columns that there are.
 
     >>> scalar("points*2", Schema.of("user string, points int"))
     Expression(text='points * 2', type='INT', columns=frozenset({'points'}), column=None)
@@ -38,7 +38,7 @@ def scalar(given: Any, schema: Schema) -> Expression:
     if name is not None:
         raise PlanError(
             "MS112",
-            f"{given!r} gives a name where none is wanted",
+            f"{given!r} has a name where none is expected",
             fix=f"write {expression.text!r}",
         )
     return expression

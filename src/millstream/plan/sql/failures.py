@@ -1,4 +1,4 @@
-"""What to say of an expression that fails on a row: the same words wherever it runs."""
+"""Errors of an expression that fails on a row: the same words wherever it runs."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ def sql_failure(sql: Sql, error: SqlError, record: Mapping[str, Any] | None = No
 
 
 def sql_reason(sql: Sql) -> str:
-    """Why a row is rejected. Spark does not tell what it was that failed, so nobody does."""
+    """Why a row is rejected. Spark does not report what failed, so no engine does."""
     return f"{sql.place}, {sql.expression.text}, cannot be computed"
 
 
 def sql_failure_somewhere(candidates: list[Sql], error: SqlError) -> RunError:
-    """The same where Spark does not tell which of several expressions it was."""
+    """The same where Spark does not report which of several expressions it was."""
     texts = ", ".join(f"{s.expression.text} in {s.node.name!r}" for s in candidates[:5])
     more = f" and {len(candidates) - 5} more" if len(candidates) > 5 else ""
     return RunError(

@@ -135,7 +135,7 @@ def identifier(name: str) -> exp.Identifier:
     """The name in SQL, in backquotes only where it would be read as something else."""
     try:
         alone = parse(name, read="spark")[0]
-        # With a dot it would be a field of a column; letters beyond ASCII Spark wants quoted.
+        # With a dot it would be a field of a column; letters beyond ASCII Spark requires in quotes.
         plain = isinstance(alone, exp.Column) and alone.name == alone.sql("spark") == name
         plain = plain and name.isascii()
     except SqlglotError:

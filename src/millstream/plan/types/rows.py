@@ -81,10 +81,10 @@ def _by_name(value: Mapping[str, Any], schema: Schema, what: str, step: str | No
 
 def _misfit(value: Any, field: Field, why: str, what: str, step: str | None) -> RunError:
     type = str(field.type)
-    told = f"which does not fit {type}{why and f': {why}'}"
+    misfit = f"which does not fit {type}{why and f': {why}'}"
     return RunError(
         "MS202",
-        f"{what} has {shown(value)} in column {field.name!r}, {told}",
+        f"{what} has {shown(value)} in column {field.name!r}, {misfit}",
         fix=f"give {python_values(type)}, or None, or another type in the schema",
         step=step,
     )

@@ -60,7 +60,7 @@ class Schema:
 
     @classmethod
     def of(cls, given: Any) -> Schema:
-        """The schema that ``given`` says: DDL text, a dataclass, TypedDict, NamedTuple or mapping.
+        """The schema of a DDL text, a dataclass, TypedDict, NamedTuple or mapping.
 
         >>> print(Schema.of({"user": str, "scores": list[int]}))
         user STRING, scores ARRAY<BIGINT>

@@ -34,7 +34,7 @@ _KINDS: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
 
 
 class MisfitError(Exception):
-    """A value that the type does not hold; it tells why, where the kind of value would do."""
+    """A value that the type does not hold; its text is the reason."""
 
 
 @cache

@@ -49,7 +49,7 @@ class GroupingOperator:
         self._groups.close()
 
     def _as_given(self, late: Late) -> Late:
-        """A late row as it came: a retraction says that it is one."""
+        """A late row as it arrived: a retraction is marked as one."""
         if self._kind is None or late.element.kind == "+":
             return late
         values = {**late.element.value, self._kind: "-"}

@@ -15,7 +15,7 @@ from typing import Any
 from millstream.engine.state.blobs import VERSION
 from millstream.model.errors import MillstreamError, RunError
 from millstream.physical.plan import Physical
-from millstream.physical.resume import NAMES, OF, check_told_apart, stateful_plan
+from millstream.physical.resume import NAMES, OF, check_distinguishable, stateful_plan
 from millstream.reports.tracebacks import instead_of
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.spark.driver.damage import PLAN, check_logs, check_no_state, kept_plan
@@ -129,7 +129,7 @@ def opened(
     if given is None:
         folder = scratch_folder()
         return Checkpoint(name, folder, uuid.uuid4().hex, labels, None, fleeting=True)
-    check_told_apart(plan)
+    check_distinguishable(plan)
     path = f"{given.rstrip('/')}/{name}"
     place = Folder.of(name, path, "checkpoint")
     with place.errors():
