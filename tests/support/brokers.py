@@ -37,7 +37,7 @@ def started(
     process = start(broker, paths)
     try:
         until(lambda: not process.runs or takes_part())
-        assert process.runs, broker.last_words
+        assert process.runs, broker.output
         yield
     finally:
         process.send(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Jars: pinned, fetched once by Ivy, checked, and shared between processes."""
+"""Jars are fetched once, checked, and shared between processes."""
 
 from __future__ import annotations
 
@@ -9,43 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka.local.jars import Jar, cache_directory, jars, pinned
+from millstream.kafka.local.jar import pinned
+from millstream.kafka.local.jars import cache_directory, jars
 from millstream.model.errors import KafkaError
 from millstream.system.locking import locked
 from ports import free_port
 
 FETCH = "from millstream.kafka.local.jars import jars; print(len(jars('connector', print)))"
-REPOSITORY = """
-<ivysettings>
-  <settings defaultResolver="here"/>
-  <resolvers>
-    <filesystem name="here" checkmodified="true">
-      <artifact pattern="{folder}/[artifact]-[revision].[ext]"/>
-    </filesystem>
-  </resolvers>
-</ivysettings>
-"""
-
-
-@pytest.fixture(scope="module")
-def connector() -> list[Path]:
-    """The real jars, fetched if this machine has never had them."""
-    return jars("connector")
-
-
-@pytest.fixture
-def elsewhere(tmp_path, monkeypatch, connector):
-    """A new cache, which is filled from a repository of the user's own: a folder."""
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    for jar in connector:
-        (repository / jar.name).symlink_to(jar)
-    (tmp_path / ".ivy2").mkdir()
-    settings = REPOSITORY.format(folder=repository)
-    (tmp_path / ".ivy2" / "ivysettings.xml").write_text(settings)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cäche"))
-    return repository
 
 
 def cached() -> set[str]:
@@ -58,18 +28,12 @@ def test_cached_jars_need_neither_network_nor_java(connector, monkeypatch):
     assert [file.name for file in connector] == [jar.file for jar in pinned("connector")]
 
 
-def test_the_cache_is_where_xdg_says():
+def test_the_cache_is_in_the_directory_of_xdg():
     assert cache_directory({}) == Path.home() / ".cache" / "millstream" / "jars"
     assert cache_directory({"XDG_CACHE_HOME": "/c"}) == Path("/c/millstream/jars")
 
 
-def test_every_jar_is_pinned_by_revision_and_sum_and_has_a_file_of_its_own():
-    every = {*pinned("broker"), *pinned("connector")}
-    assert len({jar.file for jar in every}) == len(every)
-    assert all(isinstance(jar, Jar) and len(jar.sha256) == 64 for jar in every)
-
-
-def test_ivy_fetches_what_is_not_cached_as_its_settings_say(elsewhere):
+def test_jars_that_are_not_cached_are_fetched(repository):
     said = []
     fetched = jars("connector", said.append)
     assert cached() == {jar.file for jar in pinned("connector")} | {"lock"}
@@ -77,7 +41,7 @@ def test_ivy_fetches_what_is_not_cached_as_its_settings_say(elsewhere):
     assert said[-1] == "fetching jars: 4 of 4"
 
 
-def test_only_what_is_missing_is_fetched(elsewhere):
+def test_only_what_is_missing_is_fetched(repository):
     first, *_ = jars("connector")
     inode = first.stat().st_ino
     jars("connector")[1].unlink()
@@ -87,8 +51,8 @@ def test_only_what_is_missing_is_fetched(elsewhere):
     assert first.stat().st_ino == inode
 
 
-def test_a_repository_that_gives_something_else_is_an_error_and_nothing_is_cached(elsewhere):
-    changed = elsewhere / pinned("connector")[3].file
+def test_a_repository_with_another_file_is_an_error_and_nothing_is_cached(repository):
+    changed = repository / pinned("connector")[3].file
     changed.unlink()
     changed.write_bytes(b"something else")
     with pytest.raises(KafkaError, match="MS303: .* is not org.apache.commons:commons-pool2:"):
@@ -96,7 +60,7 @@ def test_a_repository_that_gives_something_else_is_an_error_and_nothing_is_cache
     assert cached() == {"lock"}
 
 
-def test_a_damaged_jar_in_the_cache_is_an_error_that_names_the_file(elsewhere):
+def test_a_damaged_jar_in_the_cache_is_an_error_that_names_the_file(repository):
     damaged = jars("connector")[2]
     damaged.write_bytes(damaged.read_bytes()[:-1])
     with pytest.raises(KafkaError, match="MS303: ") as caught:
@@ -105,13 +69,13 @@ def test_a_damaged_jar_in_the_cache_is_an_error_that_names_the_file(elsewhere):
     assert "delete the file" in caught.value.fix
 
 
-def test_a_jar_that_cannot_be_had_is_an_error_that_names_it(elsewhere):
-    (elsewhere / pinned("connector")[1].file).unlink()
+def test_a_jar_that_is_not_found_is_an_error_that_names_it(repository):
+    (repository / pinned("connector")[1].file).unlink()
     with pytest.raises(KafkaError, match="MS303: .*spark-token-provider.* could not be fetched"):
         jars("connector")
 
 
-def test_without_a_network_the_error_says_so(tmp_path, monkeypatch, connector):
+def test_without_a_network_the_error_names_the_cause(tmp_path, monkeypatch, connector):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     nobody = f"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={free_port()}"
@@ -122,9 +86,9 @@ def test_without_a_network_the_error_says_so(tmp_path, monkeypatch, connector):
     assert "network" in caught.value.fix
 
 
-def test_a_cache_without_room_is_an_error_that_names_it(elsewhere, small_disk, monkeypatch):
+def test_a_cache_without_room_is_an_error_that_names_it(repository, small_disk, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(small_disk))
-    for full in (False, True):  # Ivy is told so, then we are
+    for full in (False, True):  # first for Ivy, then for us
         if full:
             (small_disk / "all").write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096))
         with pytest.raises(KafkaError, match="MS303: jars cannot be kept in .*No space") as caught:
@@ -133,7 +97,7 @@ def test_a_cache_without_room_is_an_error_that_names_it(elsewhere, small_disk, m
         assert "make room" in caught.value.fix
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_that_names_it(elsewhere):
+def test_a_cache_that_cannot_be_written_is_an_error_that_names_it(repository):
     cache = cache_directory(os.environ)
     cache.parent.parent.mkdir()
     cache.parent.touch()  # a file, where a folder should be
@@ -142,7 +106,7 @@ def test_a_cache_that_cannot_be_written_is_an_error_that_names_it(elsewhere):
     assert "XDG_CACHE_HOME" in caught.value.fix
 
 
-def test_of_two_processes_that_need_the_same_jars_one_fetches_them(elsewhere):
+def test_of_two_processes_that_need_the_same_jars_one_fetches_them(repository):
     cache = cache_directory(os.environ)
     cache.mkdir(parents=True)
     with locked(cache / "lock", pytest.fail):

@@ -31,8 +31,8 @@ def elsewhere(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def noted(folder: Path, port: int, process: Process) -> Cluster:
-    """A cluster as ``up`` leaves it; this process, or a dead one, stands for its broker."""
+def recorded(folder: Path, port: int, process: Process) -> Cluster:
+    """A cluster as ``up`` leaves it, with this process, or a dead one, as its broker."""
     folder.mkdir(parents=True)
     broker = Broker(1, port, port + 1, folder / "broker-1", process)
     write_cluster(Cluster("id", folder, (broker,)))
@@ -43,17 +43,17 @@ def noted(folder: Path, port: int, process: Process) -> Cluster:
 
 
 def test_brokers_that_were_started_in_another_folder_are_found(elsewhere, monkeypatch):
-    noted(elsewhere / "dead" / "kafka", 1, DEAD)
-    other = noted(elsewhere / "other" / "kafka", 9092, MYSELF)
+    recorded(elsewhere / "dead" / "kafka", 1, DEAD)
+    other = recorded(elsewhere / "other" / "kafka", 9092, MYSELF)
     assert servers_of() == "127.0.0.1:9092"
     monkeypatch.setenv("MILLSTREAM_SERVERS", "named:9092")
-    assert servers_of() == "named:9092", "what somebody has named goes first"
+    assert servers_of() == "named:9092", "a name that is given comes first"
     assert registry.running_clusters() == [other]
 
 
 def test_of_several_one_must_be_named(elsewhere):
     for name, port in (("one", 9092), ("two", 9192)):
-        noted(elsewhere / name / "kafka", port, MYSELF)
+        recorded(elsewhere / name / "kafka", port, MYSELF)
     with pytest.raises(KafkaError, match="MS320: which Kafka cluster is meant") as caught:
         servers_of()
     assert f"127.0.0.1:9092 in {elsewhere / 'one'}" in caught.value.what
@@ -62,29 +62,16 @@ def test_of_several_one_must_be_named(elsewhere):
     assert servers_of() == "127.0.0.1:9192"
 
 
-def test_an_error_says_where_it_looked_and_where_brokers_run(elsewhere):
-    with pytest.raises(KafkaError, match="MS320") as caught:
-        servers_of()
-    assert f"no local brokers run in {elsewhere / 'here' / '.millstream' / 'kafka'}" in str(
-        caught.value
-    )
-    noted(elsewhere / "other" / "kafka", 9092, MYSELF)
-    with pytest.raises(KafkaError, match="MS308") as caught:
-        local.existing()
-    assert f"others run at 127.0.0.1:9092 in {elsewhere / 'other'}" in caught.value.what
-    assert caught.value.fix.endswith(f"--data {elsewhere / 'other'}")
-
-
-def test_notes_are_for_their_owner_only(elsewhere):
-    noted(elsewhere / "other" / "kafka", 9092, MYSELF)
+def test_entries_are_for_their_owner_only(elsewhere):
+    recorded(elsewhere / "other" / "kafka", 9092, MYSELF)
     folder = elsewhere / "state" / "clusters"
     (entry,) = folder.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE(entry.stat().st_mode) == 0o600
 
 
-def test_notes_that_cannot_be_read_or_written_do_no_harm(elsewhere, monkeypatch):
-    noted(elsewhere / "other" / "kafka", 9092, MYSELF)
+def test_entries_that_cannot_be_read_or_written_do_no_harm(elsewhere, monkeypatch):
+    recorded(elsewhere / "other" / "kafka", 9092, MYSELF)
     (elsewhere / "state" / "clusters" / "x.txt").write_bytes(b"\xff\0")
     (elsewhere / "broken" / "kafka").mkdir(parents=True)
     (elsewhere / "broken" / "kafka" / "cluster.json").write_text("{")
@@ -94,3 +81,16 @@ def test_notes_that_cannot_be_read_or_written_do_no_harm(elsewhere, monkeypatch)
     registry.register(elsewhere / "other" / "kafka")
     registry.forget(elsewhere / "other" / "kafka")
     assert registry.running_clusters() == []
+
+
+def test_an_error_names_where_brokers_run(elsewhere):
+    with pytest.raises(KafkaError, match="MS320") as caught:
+        servers_of()
+    assert f"no local brokers run in {elsewhere / 'here' / '.millstream' / 'kafka'}" in str(
+        caught.value
+    )
+    recorded(elsewhere / "other" / "kafka", 9092, MYSELF)
+    with pytest.raises(KafkaError, match="MS308") as caught:
+        local.existing()
+    assert f"others run at 127.0.0.1:9092 in {elsewhere / 'other'}" in caught.value.what
+    assert caught.value.fix.endswith(f"--data {elsewhere / 'other'}")

@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Broker:
-    """A broker that is a controller too. All that it has is in its folder."""
+    """A broker that is a controller too. All its files are in its folder."""
 
     id: int
     port: int
@@ -30,38 +30,38 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Where clients find it."""
+        """The address for clients."""
         return f"{HOST}:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """Its process; None if it does not run."""
+        """The id of its process; None if it does not run."""
         return self.process.pid if self.process and self.process.runs else None
 
     @property
     def data(self) -> Path:
-        """Its topics; there once it is formatted."""
+        """The folder of its topics, which exists once the storage is formatted."""
         return self.folder / "data"
 
     @property
     def log(self) -> Path:
-        """What it has logged since it was started."""
+        """Kafka's log since the broker was started."""
         return self.folder / "kafka.log"
 
     @property
     def logs(self) -> list[Path]:
-        """What Java has printed and Kafka logged since it was started, if it is anything."""
-        said = [self.folder / "output.log", self.log]
-        return [file for file in said if file.exists() and file.stat().st_size]
+        """The files with Java's output and Kafka's log since it was started, if not empty."""
+        files = [self.folder / "output.log", self.log]
+        return [file for file in files if file.exists() and file.stat().st_size]
 
     @property
-    def last_words(self) -> str:
+    def output(self) -> str:
         """All that it has printed and logged since it was started."""
         return "".join(file.read_text(errors="replace") for file in self.logs)
 
 
 def write_settings(broker: Broker, brokers: Sequence[Broker]) -> None:
-    """Writes what a broker reads when it starts, given all brokers of its cluster."""
+    """Writes the files that a broker reads when it starts, given all brokers of its cluster."""
     broker.folder.mkdir(parents=True, exist_ok=True)
     lines = [f"{key}={value}\n" for key, value in _settings(broker, brokers).items()]
     (broker.folder / "server.properties").write_text("".join(lines), encoding="utf-8")
@@ -79,32 +79,32 @@ def _settings(broker: Broker, brokers: Sequence[Broker]) -> dict[str, object]:
         "advertised.listeners": f"PLAINTEXT://{broker.address}",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": ",".join(f"{b.id}@{HOST}:{b.controller_port}" for b in brokers),
-        # Relative to its folder, whose path may hold signs that mean something to Kafka.
+        # Relative to its folder, whose path may contain characters with a meaning for Kafka.
         "log.dirs": "data",
         "auto.create.topics.enable": "false",
         "default.replication.factor": replicas,
         "min.insync.replicas": in_sync,
-        # How long a broker that was killed is believed to live, and may not come back.
+        # How long a broker that was killed counts as alive, and cannot be started again.
         "broker.session.timeout.ms": 5000,
         "broker.heartbeat.interval.ms": 1000,
-        # Nobody else is coming, so a group need not wait for more members.
+        # No other members are expected, so a group need not wait for them.
         "group.initial.rebalance.delay.ms": 0,
     }
     for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
         settings[f"{topic}.replication.factor"] = replicas
-        settings[f"{topic}.num.partitions"] = 6  # made on first use, so better not 50
+        settings[f"{topic}.num.partitions"] = 6  # created at the first use, so not 50
     settings["transaction.state.log.min.isr"] = in_sync
     settings["share.coordinator.state.topic.min.isr"] = in_sync
     return settings
 
 
 def new_cluster_id() -> str:
-    """The id of a cluster: not one that begins with a dash, which Kafka takes for an option."""
+    """The id of a cluster. It cannot begin with a dash, which Kafka would read as an option."""
     return "M" + secrets.token_urlsafe(16)[:21]
 
 
 def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> None:
-    """Makes the directory of a broker's data, whole or not at all."""
+    """Creates the directory of a broker's data, complete or not at all."""
     unfinished = broker.folder / "data.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     settings = (broker.folder / "server.properties").read_text(encoding="utf-8")
@@ -126,7 +126,7 @@ def format_storage(broker: Broker, cluster_id: str, jars: Sequence[Path]) -> Non
 
 
 def start(broker: Broker, jars: Sequence[Path]) -> Process:
-    """Starts a broker, and does not wait for it."""
+    """Starts a broker, and does not wait until it is ready."""
     if broker.log.exists():
         broker.log.replace(broker.folder / "kafka.before.log")
     return spawn(
@@ -149,5 +149,5 @@ def _java(*arguments: str) -> list[str]:
 
 
 def _environment(jars: Sequence[Path]) -> dict[str, str]:
-    # Java can only open files whose names the locale can say.
+    # Java can only open files whose names the locale can encode.
     return {**os.environ, "CLASSPATH": os.pathsep.join(map(str, jars)), "LC_ALL": "C.UTF-8"}

@@ -16,46 +16,46 @@ def port_taken(port: int | None, ours: Path | None = None) -> KafkaError:
         return KafkaError(
             "MS304",
             f"{which} is taken by the local brokers in {ours}",
-            fix="use those, which are found from any folder; or start others beside them: "
+            fix="use those, which are found from any folder; or start others on free ports: "
             "millstream kafka up --port 0",
         )
     return KafkaError(
         "MS304",
         f"{which} is taken by another process on this machine",
-        fix="take any free ones: millstream kafka up --port 0, or end that process",
+        fix="use any free port: millstream kafka up --port 0, or end that process",
     )
 
 
 def port_reserved(port: int) -> PlanError:
-    """The system keeps low ports for its administrator."""
+    """The system reserves low ports for its administrator."""
     return PlanError(
         "MS113",
-        f"port={port} is out of range: the system does not let you listen there",
-        fix="write one from 1024 on, or take any free ones: millstream kafka up --port 0",
+        f"port={port} is out of range: only the administrator may listen there",
+        fix="write one from 1024 on, or use any free port: millstream kafka up --port 0",
     )
 
 
-def no_room(folder: Path) -> KafkaError:
-    """The disk is full, or so nearly that a broker would soon fail."""
+def disk_full(folder: Path) -> KafkaError:
+    """The disk is full, or nearly full, so that a broker would soon fail."""
     return KafkaError(
         "MS307",
-        f"there is not enough room on the disk of {folder}",
-        fix="make room (a broker needs 200 MB to begin with), or keep the data elsewhere: --data",
+        f"there is not enough space on the disk of {folder}",
+        fix="make room (a broker needs 200 MB to start), or keep the data elsewhere: --data",
     )
 
 
-def not_started(broker: int, folder: Path, why: str, said: str) -> KafkaError:
-    """What the last words of a broker tell that ended by itself, or does not answer."""
-    if "No space left on device" in said:
-        return no_room(folder)
-    if "Address already in use" in said:
+def not_started(broker: int, folder: Path, why: str, output: str) -> KafkaError:
+    """A broker ended by itself or does not answer; its output contains the cause."""
+    if "No space left on device" in output:
+        return disk_full(folder)
+    if "Address already in use" in output:
         return port_taken(None)
-    # Where in Kafka's code it happened is in the log, for who wants to know.
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
+    # The stack is in the log.
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("\tat ")]
     last = "".join(f"\n  | {line}" for line in lines[-_LINES_SHOWN:])
     return KafkaError(
         "MS306",
-        f"broker {broker} did not start: {why}. Its last words:{last}",
-        fix=f"mend what they tell of; more is in {folder}. "
-        "Where its data is damaged and not needed: millstream kafka down --wipe",
+        f"broker {broker} did not start: {why}. Its last output:{last}",
+        fix=f"fix what it reports; its logs are in {folder}. "
+        "If its data is damaged and not needed: millstream kafka down --wipe",
     )

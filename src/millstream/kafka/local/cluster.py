@@ -1,4 +1,4 @@
-"""What a local cluster consists of, and the file that remembers it."""
+"""A local cluster, and the file in which it is recorded."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from millstream.system.processes import Process
 
 _STATE = "cluster.json"
 DELETE = "end brokers that may still run, and delete the folder"
-"""What to do where it cannot be known what was started."""
+"""The fix where it is not recorded what was started."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The brokers of a data directory, whether they run or not."""
+    """The brokers of a data directory, running or not."""
 
     id: str
     folder: Path
@@ -41,7 +41,7 @@ class Cluster:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What there is to know, for machines."""
+        """The cluster as JSON, for ``--json``."""
         brokers = [
             {"id": b.id, "address": b.address, "pid": b.pid, "log": str(b.log)}
             for b in self.brokers
@@ -50,7 +50,7 @@ class Cluster:
 
 
 def read_cluster(folder: Path) -> Cluster | None:
-    """The cluster that a folder tells of; None if it tells of none."""
+    """The cluster that is recorded in a folder; None if there is none."""
     file = folder / _STATE
     if not file.exists():
         return None
@@ -68,11 +68,11 @@ def read_cluster(folder: Path) -> Cluster | None:
         ]
         return Cluster(state["id"], folder, tuple(brokers))
     except (ValueError, KeyError, TypeError) as error:
-        raise unfit(f"{file} cannot be read: {error!r}", DELETE) from error
+        raise unusable(f"{file} cannot be read: {error!r}", DELETE) from error
 
 
 def write_cluster(cluster: Cluster) -> None:
-    """Remembers a cluster: who reads at the same time sees the old one or the new one."""
+    """Records a cluster in its folder, in one step: readers get the old record or the new one."""
     brokers = [
         {
             "id": broker.id,
@@ -88,6 +88,6 @@ def write_cluster(cluster: Cluster) -> None:
     unfinished.replace(cluster.folder / _STATE)
 
 
-def unfit(what: str, fix: str) -> KafkaError:
-    """A folder that does not hold what it should."""
+def unusable(what: str, fix: str) -> KafkaError:
+    """The folder of a cluster cannot be used as it is."""
     return KafkaError("MS305", what, fix=fix)

@@ -1,6 +1,6 @@
-"""The data directory of a local cluster: where it is, and which cluster it holds.
+"""The data directory of a local cluster: where it is, and which cluster is in it.
 
-All that a cluster has is in the folder ``kafka`` of its data directory, which is ``.millstream``
+All files of a cluster are in the folder ``kafka`` of its data directory, which is ``.millstream``
 unless another is named.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from millstream.kafka.local.broker_failures import no_room
-from millstream.kafka.local.cluster import Cluster, read_cluster, unfit
+from millstream.kafka.local.broker_failures import disk_full
+from millstream.kafka.local.cluster import Cluster, read_cluster, unusable
 from millstream.kafka.local.jars import Say
 from millstream.kafka.local.registry import running_clusters
 from millstream.model.errors import KafkaError
@@ -21,25 +21,25 @@ from millstream.system.locking import locked
 
 
 def data_folder(data: str | Path | None = None) -> Path:
-    """The folder of the cluster of a data directory: that given, else the one of this place."""
+    """The folder of the cluster of a data directory: the given one, else the default."""
     root = data or os.environ.get("MILLSTREAM_DATA") or ".millstream"
     return Path(root).expanduser().absolute() / "kafka"
 
 
 def known(data: str | Path | None = None) -> Cluster | None:
-    """The cluster of a data directory, if there is one, whether it runs or not."""
+    """The cluster of a data directory, running or not; None if there is none."""
     return read_cluster(data_folder(data))
 
 
 def existing(data: str | Path | None = None) -> Cluster:
-    """The cluster of a data directory, whether it runs or not."""
+    """The cluster of a data directory, running or not; MS308 if there is none."""
     cluster = known(data)
     if cluster is None:
         elsewhere = running_clusters()
         raise KafkaError(
             "MS308",
             f"there are no local brokers in {data_folder(data)}{where_others_run(elsewhere)}",
-            fix="start some: millstream kafka up; or name the directory they are in: --data "
+            fix="start some: millstream kafka up; or name their data directory: --data "
             + (" or --data ".join(str(each.folder.parent) for each in elsewhere) or "DIR"),
         )
     return cluster
@@ -56,14 +56,14 @@ def running(data: str | Path | None = None) -> Cluster | None:
 
 
 def where_others_run(clusters: Sequence[Cluster]) -> str:
-    """Clusters that run in other folders, for a message that has looked for one in vain."""
+    """Clusters that run in other folders, as the end of a message that none was found."""
     others = [f"{each.servers} in {each.folder.parent}" for each in clusters]
     return f"; others run at {', and at '.join(others)}" if others else ""
 
 
 @contextmanager
-def held(data: str | Path | None, say: Say) -> Iterator[Path]:
-    """The folder of a cluster, for one process at a time that changes something."""
+def locked_folder(data: str | Path | None, say: Say) -> Iterator[Path]:
+    """The folder of a cluster, locked, so that one process at a time changes it."""
     folder = data_folder(data)
     try:
         if not folder.parent.exists():
@@ -74,7 +74,9 @@ def held(data: str | Path | None, say: Say) -> Iterator[Path]:
             yield folder
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise no_room(folder) from error
+            raise disk_full(folder) from error
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-            raise unfit(f"{folder} cannot be used: {error}", "name another one: --data") from error
+            raise unusable(
+                f"{folder} cannot be used: {error}", "name another one: --data"
+            ) from error
         raise

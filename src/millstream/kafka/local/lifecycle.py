@@ -1,9 +1,6 @@
-"""A local cluster: real Kafka on this machine, which stays until it is told to go.
+"""Starts and stops local clusters: real Kafka on this machine, which runs until it is stopped.
 
-All that it has is in the folder ``kafka`` of the data directory, ``.millstream`` unless another is
-named. What has been started is known again by its pid and its start, and nothing else is stopped.
-A registry of the user's (``registry.py``) remembers the folders, so that brokers are found from
-anywhere.
+A process that was started is recognised by its pid and its start time, and no other is stopped.
 """
 
 from __future__ import annotations
@@ -28,20 +25,20 @@ from millstream.kafka.local.broker import (
     start,
     write_settings,
 )
-from millstream.kafka.local.broker_failures import no_room, not_started
-from millstream.kafka.local.cluster import DELETE, Cluster, read_cluster, unfit, write_cluster
-from millstream.kafka.local.data_directory import data_folder, existing, held
+from millstream.kafka.local.broker_failures import disk_full, not_started
+from millstream.kafka.local.cluster import DELETE, Cluster, read_cluster, unusable, write_cluster
+from millstream.kafka.local.data_directory import data_folder, existing, locked_folder
 from millstream.kafka.local.jars import Say, jars
 from millstream.kafka.local.ports import with_free_ports
 from millstream.kafka.local.registry import forget, register
 from millstream.model.errors import PlanError
 from millstream.system.processes import Process
 
-_A_MOMENT = 0.1  # seconds between two looks
-_ROOM = 200_000_000  # what a broker should find on the disk, in bytes
-_PATIENCE = 120.0  # seconds: a busy machine takes long to start three of them
-_STOPPING = 20.0  # seconds
-_STOPPING_ALONE = 2.0  # seconds
+_POLL_EVERY = 0.1  # seconds
+_FREE_SPACE = 200_000_000  # bytes on the disk that a broker needs
+_START_TIMEOUT = 120.0  # seconds: on a busy machine, three brokers start slowly
+_STOP_TIMEOUT = 20.0  # seconds
+_STOP_TIMEOUT_ALONE = 2.0  # seconds
 
 
 def up(
@@ -53,29 +50,29 @@ def up(
     """Starts the brokers that do not run yet, and waits until producers can write to them.
 
     ``brokers`` (1 to 3) and ``port`` (that of the first one; 0 for any that are free) may be left
-    out: they are then as they were, and at first 1 and 9092.
+    out: they are then those of the last time, and at first 1 and 9092.
     """
     _check_range("brokers", brokers, 1, 3)
     _check_range("port", port, 0, 65533)
-    with held(data, say) as folder:
-        cluster = _fitting(folder, brokers, port)
+    with locked_folder(data, say) as folder:
+        cluster = _cluster_of(folder, brokers, port)
         register(folder)
         down_now = [broker.id for broker in cluster.brokers if not broker.pid]
         if not down_now:
-            # Who started them may have been killed before they were ready.
+            # The process that started them may have been killed before they were ready.
             _wait(cluster.brokers, cluster, say)
             return cluster
-        if shutil.disk_usage(folder).free < _ROOM * len(down_now):
-            raise no_room(folder)
+        if shutil.disk_usage(folder).free < _FREE_SPACE * len(down_now):
+            raise disk_full(folder)
         if len(down_now) == len(cluster.brokers):
             cluster = with_free_ports(cluster, port)
         return _started(cluster, down_now, jars("broker", say), say)
 
 
 def start_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> Cluster:
-    """Starts one broker of a cluster that is there, and waits until it takes part again."""
+    """Starts one broker of an existing cluster, and waits until it has joined the others."""
     existing(data)
-    with held(data, say) as folder:
+    with locked_folder(data, say) as folder:
         cluster = existing(data)
         register(folder)
         if cluster.broker(number).pid:
@@ -87,7 +84,7 @@ def start_broker(number: int, data: str | Path | None = None, say: Say = lambda 
 def stop_broker(number: int, data: str | Path | None = None, say: Say = lambda _: None) -> None:
     """Stops one broker, and waits until it has ended."""
     existing(data)
-    with held(data, say):
+    with locked_folder(data, say):
         _stop([existing(data).broker(number)])
 
 
@@ -96,11 +93,11 @@ def down(
 ) -> Cluster | None:
     """Stops what ``up`` has started, and nothing else; ``wipe`` deletes its data then.
 
-    Gives the cluster that was there; brokers of it that did not run have no process.
+    Returns the cluster that was there; its brokers that did not run have no process.
     """
     if not data_folder(data).exists():
         return None
-    with held(data, say) as folder:
+    with locked_folder(data, say) as folder:
         cluster = read_cluster(folder)
         if cluster:
             ran = [b if b.pid else replace(b, process=None) for b in cluster.brokers]
@@ -113,23 +110,25 @@ def down(
     return cluster
 
 
-def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
-    """The cluster of the folder, or a new one, if it is what is asked for."""
+def _cluster_of(folder: Path, brokers: int | None, port: int | None) -> Cluster:
+    """The cluster of the folder, or a new one; MS305 if it is not as requested."""
     cluster = read_cluster(folder)
     if cluster is None or not any(b.data.exists() or b.pid for b in cluster.brokers):
         if any(folder.glob("broker-*/data")):
-            raise unfit(f"{folder} holds data of brokers, but cluster.json is missing", DELETE)
+            raise unusable(
+                f"{folder} contains data of brokers, but cluster.json is missing", DELETE
+            )
         made = [Broker(n, 0, 0, folder / f"broker-{n}") for n in range(1, (brokers or 1) + 1)]
         return Cluster(new_cluster_id(), folder, tuple(made))
     count, first = len(cluster.brokers), cluster.brokers[0]
     if brokers not in (None, count):
-        raise unfit(
-            f"{folder} holds a cluster with --brokers {count}, not {brokers}",
-            f"write --brokers {count}, keep the other one elsewhere (--data), or delete this one: "
+        raise unusable(
+            f"{folder} contains a cluster with --brokers {count}, not {brokers}",
+            f"write --brokers {count}, keep the new one elsewhere (--data), or delete this one: "
             "millstream kafka down --wipe",
         )
     if port not in (None, 0, first.port) and any(broker.pid for broker in cluster.brokers):
-        raise unfit(
+        raise unusable(
             f"the brokers of {folder} run on port {first.port}, not on {port}",
             "stop them first: millstream kafka down",
         )
@@ -137,7 +136,7 @@ def _fitting(folder: Path, brokers: int | None, port: int | None) -> Cluster:
 
 
 def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) -> Cluster:
-    """Starts brokers and waits for them. If that fails or is interrupted, none of them stays."""
+    """Starts brokers and waits for them. If that fails or is interrupted, all are stopped."""
     for number in numbers:
         write_settings(cluster.broker(number), cluster.brokers)
     write_cluster(cluster)
@@ -149,7 +148,7 @@ def _started(cluster: Cluster, numbers: list[int], paths: list[Path], say: Say) 
             write_cluster(cluster)
         _wait([cluster.broker(number) for number in numbers], cluster, say)
     except BaseException:
-        _stop([cluster.broker(number) for number in numbers], patience=0)
+        _stop([cluster.broker(number) for number in numbers], timeout=0)
         raise
     return cluster
 
@@ -168,27 +167,27 @@ def _with_process(cluster: Cluster, number: int, process: Process) -> Cluster:
 
 
 def _wait(started: Sequence[Broker], cluster: Cluster, say: Say) -> None:
-    """Waits until each started broker knows all that run: what it then accepts is replicated."""
+    """Waits until each started broker lists all that run: from then on, records are replicated."""
     running = {broker.id for broker in cluster.brokers if broker.pid}
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _START_TIMEOUT
     waiting = started
     while True:
         for broker in started:
             if not broker.pid:
-                raise not_started(broker.id, broker.folder, "it ended", broker.last_words)
-        waiting = [broker for broker in waiting if not running <= _known_to(broker)]
+                raise not_started(broker.id, broker.folder, "it ended", broker.output)
+        waiting = [broker for broker in waiting if not running <= _listed_by(broker)]
         if not waiting:
             return
         say("waiting for " + " and ".join(f"broker {broker.id}" for broker in waiting))
         if time.monotonic() > deadline:
-            why = f"it did not answer within {_PATIENCE:.0f} s"
-            raise not_started(waiting[0].id, waiting[0].folder, why, waiting[0].last_words)
-        time.sleep(_A_MOMENT)
+            why = f"it did not answer within {_START_TIMEOUT:.0f} s"
+            raise not_started(waiting[0].id, waiting[0].folder, why, waiting[0].output)
+        time.sleep(_POLL_EVERY)
 
 
-def _known_to(broker: Broker) -> set[int]:
-    """The brokers that a broker would tell clients of."""
-    with socket.socket() as probe:  # cheaper than a client, most of the time
+def _listed_by(broker: Broker) -> set[int]:
+    """The brokers that a broker lists for clients."""
+    with socket.socket() as probe:  # cheaper than a client, while nothing listens yet
         if probe.connect_ex((HOST, broker.port)):
             return set()
     client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
@@ -198,20 +197,20 @@ def _known_to(broker: Broker) -> set[int]:
         return set()
 
 
-def _stop(brokers: Sequence[Broker], patience: float = _STOPPING) -> None:
-    """Stops brokers together, those that take too long by force: Kafka is made to survive that."""
+def _stop(brokers: Sequence[Broker], timeout: float = _STOP_TIMEOUT) -> None:
+    """Stops brokers together, and kills those that take too long: Kafka survives that."""
     processes = [broker.process for broker in brokers if broker.process and broker.process.runs]
     for process in processes:
         process.send(signal.SIGTERM)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while running := [process for process in processes if process.runs]:
         if 2 * len(running) <= len(processes):
-            # Without a majority of controllers they would wait in vain to be let go.
-            deadline = min(deadline, time.monotonic() + _STOPPING_ALONE)
+            # Without a majority of controllers, none can approve that a broker stops.
+            deadline = min(deadline, time.monotonic() + _STOP_TIMEOUT_ALONE)
         if time.monotonic() >= deadline:
             for process in running:
                 process.send(signal.SIGKILL)
-        time.sleep(_A_MOMENT)
+        time.sleep(_POLL_EVERY)
 
 
 def _check_range(name: str, value: int | None, least: int, most: int) -> None:

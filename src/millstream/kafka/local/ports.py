@@ -16,17 +16,17 @@ DEFAULT_PORT = 9092
 
 
 def with_free_ports(cluster: Cluster, port: int | None) -> Cluster:
-    """The cluster with ports that are free now. Controllers get any: only brokers know of them."""
+    """The cluster with ports that are free now. Controllers get any, as only brokers use them."""
     count = len(cluster.brokers)
     if port is None and cluster.brokers[0].port:
-        wanted = [broker.port for broker in cluster.brokers]
+        requested = [broker.port for broker in cluster.brokers]
     elif port == 0:
-        wanted = [0] * count
+        requested = [0] * count
     else:
         first = port or DEFAULT_PORT
-        wanted = list(range(first, first + count))
-    with ExitStack() as bound:
-        ports = [_bound(bound, port) for port in wanted + [0] * count]
+        requested = list(range(first, first + count))
+    with ExitStack() as reserved:
+        ports = [_reserve(reserved, port) for port in requested + [0] * count]
     brokers = [
         replace(broker, port=port, controller_port=controller)
         for broker, port, controller in zip(
@@ -36,9 +36,9 @@ def with_free_ports(cluster: Cluster, port: int | None) -> Cluster:
     return replace(cluster, brokers=tuple(brokers))
 
 
-def _bound(until: ExitStack, port: int) -> int:
-    """A port that nobody else has, and gets until we are done; 0 asks for any."""
-    listener = until.enter_context(socket.socket())
+def _reserve(reserved: ExitStack, port: int) -> int:
+    """Binds a port that is free, and any free one for 0, until ``reserved`` is closed."""
+    listener = reserved.enter_context(socket.socket())
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))

@@ -1,9 +1,8 @@
-"""Where this user has started local clusters, so that they are found from any folder.
+"""The registry of a user's local clusters, so that they are found from any folder.
 
-Each has a file of its own in the user's state directory, which names the folder of the cluster.
-What runs there, the folder says: an entry whose brokers have ended, however that was, counts for
-nothing. Nothing depends on the registry but the search for brokers, so that it cannot be written
-does not matter.
+Each cluster has one file in the user's state directory, which names the folder of the cluster.
+What runs is recorded in that folder: an entry whose brokers have ended, for whatever reason, is
+ignored. Only the search for brokers uses the registry, so it is no error if it cannot be written.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from millstream.kafka.local.cluster import Cluster, read_cluster
 from millstream.model.errors import KafkaError
 
 STATE = "MILLSTREAM_STATE"
-"""The variable that names another state directory."""
+"""The environment variable that names another state directory."""
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """The directory for what Millstream remembers of this user, beside what is in projects.
+    """The directory for what Millstream records for a user, outside of projects.
 
     >>> state_folder({"XDG_STATE_HOME": "/home/ann/state"})
     PosixPath('/home/ann/state/millstream')
@@ -39,7 +38,7 @@ def state_folder(environment: Mapping[str, str]) -> Path:
 
 
 def register(folder: Path) -> None:
-    """Remembers the folder of a cluster that is about to be started."""
+    """Adds the folder of a cluster that is about to be started."""
     with suppress(OSError):
         _folder().mkdir(parents=True, exist_ok=True, mode=0o700)
         _folder().chmod(0o700)
@@ -50,13 +49,13 @@ def register(folder: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Forgets a cluster that was stopped."""
+    """Removes a cluster that was stopped."""
     with suppress(OSError):
         _entry(folder).unlink()
 
 
 def running_clusters() -> list[Cluster]:
-    """The clusters of this user of which a broker runs, by their folders."""
+    """The clusters of this user that have a running broker, in the order of their folders."""
     found = []
     for entry in sorted(_folder().glob("*.txt")):
         try:

@@ -15,7 +15,8 @@ from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from millstream.kafka.local.jars import are_cached, jars, pinned
+from millstream.kafka.local.jar import pinned
+from millstream.kafka.local.jars import are_cached, jars
 from millstream.model.errors import RunError
 from millstream.spark.driver.gateway import end_quietly, started_jvm
 from millstream.spark.driver.scratch import scratch_folder

@@ -12,10 +12,17 @@ from typer.testing import CliRunner
 
 from millstream.cli.main import app
 from millstream.kafka import local
+from millstream.kafka.local.registry import STATE
 
 
 def run(*arguments, **more):
     return CliRunner().invoke(app, ["kafka", *map(str, arguments)], **more)
+
+
+@pytest.fixture(autouse=True)
+def own_registry(tmp_path, monkeypatch):
+    """A registry without the brokers of other tests."""
+    monkeypatch.setenv(STATE, str(tmp_path / "state-of-user"))
 
 
 @pytest.fixture
@@ -34,7 +41,7 @@ def stopped(tmp_path):
     return tmp_path
 
 
-def test_up_and_status_tell_where_the_brokers_are(broker, data):
+def test_up_and_status_show_where_the_brokers_are(broker, data):
     [one] = broker.brokers
     for command in ("up", "status"):
         ran = run(command, "--data", data)
@@ -57,11 +64,11 @@ def test_json_is_for_machines(broker, data):
 
 def test_with_json_nothing_but_an_error_goes_to_standard_error(stopped, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/no/such/java")
-    for told, options in (("formatting the storage\n", []), ("", ["--json"])):
+    for progress, options in (("formatting the storage\n", []), ("", ["--json"])):
         ran = run("up", "--port", "0", "--data", stopped, *options)
         assert ran.exit_code == 1
-        error = ran.stderr.removeprefix(told)
-        assert error.startswith("MS205" if told else '{"error": {"code": "MS205"')
+        error = ran.stderr.removeprefix(progress)
+        assert error.startswith("MS205" if progress else '{"error": {"code": "MS205"')
     assert run("down", "--data", stopped).stderr == "stopping the brokers\n"
     assert run("down", "--json", "--data", stopped).stderr == ""
 
@@ -111,10 +118,10 @@ def test_logs_shows_the_last_lines_of_the_brokers(broker, data):
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "shown"),
     [("", ("", "there are no logs yet\n")), ("Invalid heap size\n", ("Invalid heap size\n", ""))],
 )
-def test_logs_shows_what_java_has_printed_and_reads_nothing(stopped, printed, told):
+def test_logs_shows_what_java_has_printed_and_reads_nothing(stopped, printed, shown):
     (stopped / "kafka" / "broker-1" / "output.log").write_text(printed)
     silent, _open = os.pipe()
     ran = subprocess.run(
@@ -125,7 +132,7 @@ def test_logs_shows_what_java_has_printed_and_reads_nothing(stopped, printed, to
         check=True,
         timeout=60,
     )
-    assert (ran.stdout, ran.stderr) == told
+    assert (ran.stdout, ran.stderr) == shown
 
 
 def test_logs_of_a_broker_that_is_not_there_is_an_error(data):
@@ -134,7 +141,7 @@ def test_logs_of_a_broker_that_is_not_there_is_an_error(data):
     assert "MS113: there is no broker 2" in ran.stderr
 
 
-def test_down_where_nothing_is_says_so(tmp_path):
+def test_down_without_brokers_reports_that(tmp_path):
     ran = run("down", "--data", tmp_path)
     assert (ran.exit_code, ran.stdout) == (0, f"There were no brokers in {tmp_path}/kafka.\n")
 
