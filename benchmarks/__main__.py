@@ -1,6 +1,6 @@
 """Measures Millstream against Spark's own aggregation, side by side, and prints a table.
 
-Each contender is a process with a Spark of its own, with the same settings. They read the same
+Each contender is a process with its own Spark, with the same settings. They read the same
 parquet files and write parquet files; what they wrote is compared with the truth, and a difference
 ends the benchmark. Times are those that Spark reports for its micro-batches; the first ones do not
 count, and of the rest the table has the median.
@@ -103,15 +103,15 @@ def main() -> None:
         sys.exit("stopped")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    told = {**machine(), **bench.versions, "heap of each JVM": asked.driver_memory}
+    facts = {**machine(), **bench.versions, "heap of each JVM": asked.driver_memory}
     print_table(console, results)
-    console.print(", ".join(f"{what} {value}" for what, value in told.items()))
+    console.print(", ".join(f"{what} {value}" for what, value in facts.items()))
     stolen = Processors.now().stolen_since(processors)
     notes = _notes(asked.quick, before, stolen)
     for note in notes:
         console.print(note)
     if asked.json is not None:
-        asked.json.write_text(json.dumps(_figures(results, told, before, stolen), indent=2) + "\n")
+        asked.json.write_text(json.dumps(_figures(results, facts, before, stolen), indent=2) + "\n")
 
 
 def _notes(quick: bool, before: float, stolen: float) -> list[str]:
@@ -136,10 +136,10 @@ def _notes(quick: bool, before: float, stolen: float) -> list[str]:
 
 
 def _figures(
-    results: list[Result], told: dict[str, str], before: float, stolen: float
+    results: list[Result], facts: dict[str, str], before: float, stolen: float
 ) -> dict[str, Any]:
     return {
-        "machine": told,
+        "machine": facts,
         "load before": before,
         "stolen by the host": stolen,
         "results": [result.to_json() for result in results],

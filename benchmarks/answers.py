@@ -52,10 +52,10 @@ def _finals(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
     Millstream closes windows in the batch that moves the watermark, Spark in the one after it,
     which may be one without data.
     """
-    heard = batches if spec.engine == "millstream" or spec.idles else batches[:-1]
-    if not heard:
+    seen = batches if spec.engine == "millstream" or spec.idles else batches[:-1]
+    if not seen:
         return pl.DataFrame(schema=dict.fromkeys(_ROW, pl.Int64))
-    newest = _scan(heard).select(pl.col("ts").dt.epoch("us").max()).collect().item()
+    newest = _scan(seen).select(pl.col("ts").dt.epoch("us").max()).collect().item()
     ended = newest - DELAY_SECONDS * 1_000_000 - spec.window_seconds * 1_000_000
     return (
         _scan(batches)

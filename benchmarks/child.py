@@ -73,35 +73,35 @@ class Child:
         self.spark = session_for(spec)
         self._program = program_of(spec)
         self.program: Program
-        self._told = 0
+        self._reported = 0
 
     def start(self) -> dict[str, Any]:
         """Starts the program over a first batch; returns how long it took until its end."""
         began = time.time()
         self.program = self._program(self.spec, self.spark)
-        told = self.batch()
-        first = told["batches"][0]
+        ended = self.batch()
+        first = ended["batches"][0]
         began_first = datetime.fromisoformat(first["timestamp"]).timestamp()
-        return {**told, "seconds": began_first + _seconds(first) - began}
+        return {**ended, "seconds": began_first + _seconds(first) - began}
 
     def batch(self) -> dict[str, Any]:
         """Waits until all input is processed."""
-        before = self._told
+        before = self._reported
         if self.spec.idles and self.spec.engine == "millstream":
             # There is always another batch, so Spark never reports that everything is processed.
             self._wait(lambda news: any(each["numInputRows"] for each in news))
         else:
             self.program.query.processAllAvailable()
         news = self._news(before)
-        self._told += len(news)
+        self._reported += len(news)
         return {"batches": news}
 
     def idle(self, count: int) -> dict[str, Any]:
         """Waits until so many batches had nothing to read."""
-        before = self._told
+        before = self._reported
         self._wait(lambda news: len(news) >= count)
         news = self._news(before)
-        self._told += len(news)
+        self._reported += len(news)
         return {"batches": news}
 
     def stop(self) -> dict[str, Any]:
@@ -109,16 +109,16 @@ class Child:
         return self.program.stop()
 
     def _news(self, before: int) -> list[dict[str, Any]]:
-        told = [json.loads(each.json) for each in self.program.query.recentProgress]
+        reports = [json.loads(each.json) for each in self.program.query.recentProgress]
         # Spark also reports sometimes that it found no files.
-        batches = [each for each in told if "addBatch" in each["durationMs"]]
+        batches = [each for each in reports if "addBatch" in each["durationMs"]]
         return batches[before:]
 
     def _wait(self, enough: Callable[[list[dict[str, Any]]], bool]) -> None:
-        while not enough(self._news(self._told)):
+        while not enough(self._news(self._reported)):
             if not self.program.query.isActive:
                 self.program.query.awaitTermination()  # raises what ended it
-                raise RuntimeError("the query ended by itself")
+                raise RuntimeError("the query ended")
             time.sleep(0.5)  # polling takes time from the query
 
 
@@ -140,8 +140,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def answer(told: dict[str, Any]) -> None:
-        print(json.dumps(told), file=answers, flush=True)
+    def answer(values: dict[str, Any]) -> None:
+        print(json.dumps(values), file=answers, flush=True)
 
     child = Child(Spec.from_json(sys.argv[1]))
     answer(versions(child.spark))

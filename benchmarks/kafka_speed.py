@@ -122,7 +122,7 @@ class ExactlyOnce:
 class Latency:
     """From when the broker has a record until it has the first pane that counts it.
 
-    Panes tell how many records of their key they count, and records of a key stay in order: so
+    Panes contain how many records of their key they count, and records of a key stay in order: so
     each record is found in its pane.
     """
 

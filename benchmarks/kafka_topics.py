@@ -68,15 +68,16 @@ class Sent:
 def sent_at_rate(spec: Spec, sizes: Sizes, sent: Sent) -> int:
     """Sends records at a steady rate for a turn; returns their number.
 
-    The keys are others than those of the batch before. Records wait for company, so that the sender
-    and the broker leave the cores to what is measured: time counts from when the broker took them.
+    The keys are others than those of the batch before. Records are sent in groups, so that the
+    sender and the broker leave the cores to what is measured: time counts from when the broker took
+    them.
     """
     topic, _ = spec.topics
     before = sum(map(len, sent.taken.values()))
     settings = {"linger.ms": 50, "partitioner": "murmur2_random"}
     producer = Connection(spec.servers).producer(settings)
 
-    def hear(error: object, message: Message) -> None:
+    def delivered(error: object, message: Message) -> None:
         assert error is None, error
         sent.taken[int(message.key() or b"")].append(message.timestamp()[1])
 
@@ -87,7 +88,7 @@ def sent_at_rate(spec: Spec, sizes: Sizes, sent: Sent) -> int:
             micros = (BEGIN_SECONDS + 60) * 1_000_000 + before + number
             ts = datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat()
             value = json.dumps({"key": key, "price": 1, "ts": ts})
-            producer.produce(topic, value, str(key), on_delivery=hear)
+            producer.produce(topic, value, str(key), on_delivery=delivered)
             number += 1
         producer.poll(0.02)
     sent.turns.append((int(began * 1000), int(time.time() * 1000)))

@@ -55,5 +55,5 @@ class MillstreamProgram:
     def stop(self) -> dict[str, Any]:
         """Ends the job."""
         self.job.stop()
-        told = {"late": self.job.late, "rejected": self.job.rejected}
-        return {**told, "read": self.job.progress().rows}
+        counts = {"late": self.job.late, "rejected": self.job.rejected}
+        return {**counts, "read": self.job.progress().rows}

@@ -1,8 +1,8 @@
 """Completes hashtags while people type: the three most used ones that begin with some letters.
 
 Posts arrive in files while the job runs. It counts each tag, hour by hour, and ranks the counts
-for each prefix: two groupings, one after the other. When a count grows, the second grouping hears
-that the old one is taken back, so no tag stands in its ranking twice.
+for each prefix: two groupings, one after the other. When a count grows, the old count is
+retracted in the second grouping, so no tag is in its ranking twice.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def main() -> None:
 def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long it runs (60)")
-    parser.add_argument("--forever", action="store_true", help="goes on until Ctrl-C")
+    parser.add_argument("--forever", action="store_true", help="runs until Ctrl-C")
     parser.add_argument("--svg", type=Path, default=Path("demo.svg"), help="the picture (demo.svg)")
     options = parser.parse_args()
     if not options.svg.absolute().parent.is_dir():  # better now than in a minute

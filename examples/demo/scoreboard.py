@@ -63,7 +63,7 @@ class Firing(NamedTuple):
 class Scoreboard:
     """Reads the topic as it is written.
 
-    ``counted`` are the scores in all totals that stand. ``windows`` has the newest windows, and of
+    ``counted`` are the scores in all current totals. ``windows`` has the newest windows, and of
     each the newest firing of each team.
     """
 

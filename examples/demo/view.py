@@ -94,7 +94,7 @@ class Lines:
             self._print(f"Kafka is at {moment.servers}; times are in UTC")
         for total, taken_back in moment.news:
             if taken_back is not None:
-                self._print_total(taken_back, "taken back")
+                self._print_total(taken_back, "retracted")
             self._print_total(total, _TIMINGS[total.timing][0])
         if self._due is None or moment.now >= self._due:
             self._due = moment.now + _STATUS_EVERY
@@ -220,7 +220,7 @@ def _legend() -> Text:
         ("late", "red"),
         (" corrected · ", "dim"),
         ("12", "strike dim"),
-        (" taken back", "dim"),
+        (" retracted", "dim"),
     )
 
 

@@ -1,4 +1,4 @@
-"""A whole program: the graph of steps behind its sinks."""
+"""A whole program: the graph of steps up to its sinks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Plan = Literal["logical", "physical"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pipeline:
-    """The graph behind some sinks. ``outputs`` are the sinks as they were made, see ``sinks``."""
+    """The graph up to some sinks. ``outputs`` are the sinks before naming, see ``sinks``."""
 
     outputs: tuple[Sink, ...] = field(repr=False)
 
@@ -35,7 +35,7 @@ class Pipeline:
 
     @cached_property
     def sinks(self) -> tuple[Node, ...]:
-        """The sinks, in a graph where every step has a name of its own."""
+        """The sinks, in a graph where every step has a unique name."""
         return with_distinct_names(*self.outputs)
 
     def run(
@@ -49,25 +49,26 @@ class Pipeline:
         take_over: bool = False,
         restarts: int = 3,
     ) -> Job:
-        """Runs the program: to the end of its sources, or for as long as they go on.
+        """Runs the program: to the end of its sources, or until it is stopped.
 
-        Sources that all end make one batch query, and ``run`` returns when it is done. Endless ones
-        make one Structured Streaming query, which runs in the background: see ``Job.wait``.
-        ``mode`` chooses otherwise. A small program that only collects rows given by ``from_rows``
-        runs in this process, without Spark, unless ``mode``, ``checkpoint`` or ``spark`` is said.
+        If all sources are bounded, it is one batch query, and ``run`` returns when it has finished.
+        Otherwise it is one Structured Streaming query, which runs in the background: see
+        ``Job.wait``. ``mode`` selects one of the two. A small program that only collects rows given
+        by ``from_rows`` runs in this process, without Spark, unless ``mode``, ``checkpoint`` or
+        ``spark`` is given.
 
-        ``checkpoint`` is a folder for what jobs need to go on: the job resumes there under its
-        name, and each result is written exactly once. Without one, a job that was stopped begins
-        anew. ``spark`` is your own session, in place of one on this machine. ``every`` is how often
-        a streaming job begins a batch; without it, as soon as there is new data, or twice a second
-        if the program goes by the clock (``idle=``, ``ms.every``, ``ms.after_delay``).
+        ``checkpoint`` is a folder for what jobs need to resume: the job resumes from it under its
+        name, and each result is written exactly once. Without one, a job starts from the beginning.
+        ``spark`` is your own session, instead of one on this machine. ``every`` is how often a
+        streaming job starts a batch; the default is as soon as there is new data, or twice a second
+        if the program uses the clock (``idle=``, ``ms.every``, ``ms.after_delay``).
 
-        One process at a time owns the checkpoint of a job: a second one is refused (MS209) while
-        the first lives. With ``take_over=True`` it becomes the owner at once, and the first one can
-        commit nothing more.
+        One process at a time owns the checkpoint of a job: a second one fails (MS209) while the
+        first is running. With ``take_over=True`` it becomes the owner at once, and the first one
+        cannot commit any more.
 
         If a Python worker or an executor of a streaming job dies, the job resumes from its
-        checkpoint, ``restarts`` times in ten minutes at most. An error of the program ends it.
+        checkpoint, at most ``restarts`` times in ten minutes. An error of the program ends it.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
@@ -95,10 +96,10 @@ class Pipeline:
             )
 
     def explain(self, plan: Plan = "logical") -> None:
-        """Prints the logical plan: each step under the one that it feeds.
+        """Prints the logical plan: each step under the step that gets its rows.
 
-        The physical plan tells how that runs on Spark: in which stages, what in the JVM and what in
-        Python, and what groupings keep.
+        The physical plan shows how that runs on Spark: in which stages, what in the JVM and what in
+        Python, and the state of operators.
 
         >>> import millstream as ms
         >>> lines = ms.read_files("/data/books", format="text", bounded=True)
@@ -152,12 +153,12 @@ def _checked_restarts(restarts: Any) -> int:
 
 
 def checked_plan(plan: Any) -> str:
-    """The kind of plan to explain, if it is one."""
+    """The kind of plan to explain, if it is valid."""
     return str(one_of(plan, "plan", get_args(Plan)))
 
 
 def pipeline(*parts: Pipeline) -> Pipeline:
-    """Several pipelines as one, which runs as one; steps that they share are run once.
+    """Several pipelines as one program; steps that they share run once.
 
     >>> import millstream as ms
     >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")

@@ -56,10 +56,10 @@ def from_rows(
     watermark: WatermarkPolicy | None = None,
     name: str | None = None,
 ) -> Stream:
-    """A stream of the rows given, which ends after them.
+    """A bounded stream of the given rows.
 
-    Rows are dicts, tuples in the order of the schema, or dataclass instances, which bring their
-    own schema. Where there is one column, its value alone is a row.
+    Rows are dicts, tuples in the order of the schema, or dataclass instances, which need no other
+    schema. If there is one column, its value alone is a row.
 
     >>> from_rows(["to", "be"], schema="word string")
     <Stream 'rows-1': word STRING>
@@ -89,17 +89,17 @@ def read_files(
     """A stream of the rows of files in a folder, and of files that are added to it later.
 
     The format is parquet, json, csv, or text, whose lines are the column ``value`` and need no
-    schema. Parquet files say their schema themselves, if there are some when the program is built.
-    With ``bounded`` the stream ends after the files that are there at the start;
-    ``max_files_per_batch`` makes an endless one read a full folder bit by bit.
+    schema. Parquet files contain their schema, if there are some when the program is built. With
+    ``bounded`` the stream ends after the files that exist at the start; ``max_files_per_batch``
+    limits the files of a batch of an endless one.
 
-    A line of json or csv that does not fit the schema goes to ``rejected`` as a whole, with its
-    file and number, by the same rules as records of Kafka. With ``on_malformed="null"`` Spark's
-    own reader reads the files, takes all of its ``options``, and makes null of what it cannot read.
-    A column that no file has is an error, unless it is one of those that are ``optional``.
+    A line of json or csv that does not fit the schema goes to ``rejected``, with its file and
+    number, by the same rules as Kafka records. With ``on_malformed="null"`` Spark's own reader
+    reads the files, supports all of its ``options``, and returns null for what it cannot read. A
+    column that no file has is an error, unless it is one of those that are ``optional``.
 
-    ``split`` names a column: rows that are equal there form a split, with a watermark of its own,
-    and a window ends when all splits have passed its end. So none is late for being behind others.
+    ``split`` names a column: rows with equal values there form a split, with its own watermark, and
+    a window ends when all splits have passed its end. So a split that is behind others is not late.
 
     >>> import millstream as ms
     >>> ms.read_files(
@@ -154,22 +154,23 @@ def read_kafka(
     options: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> Stream:
-    """A stream of the records of Kafka topics; each partition has a watermark of its own.
+    """A stream of the records of Kafka topics; each partition has its own watermark.
 
-    ``format`` says what the records' values are: ``json`` or ``csv`` with the columns of a schema,
-    ``text``, ``raw`` (all of the record as columns), or a function that makes a row of such a raw
-    record. Records that do not parse go to ``rejected``. ``metadata`` adds columns that tell of the
-    record itself: key, topic, partition, offset, timestamp, headers.
+    ``format`` is the format of the records' values: ``json`` or ``csv`` with the columns of a
+    schema, ``text``, ``raw`` (the whole record as columns), or a function that returns a row for
+    such a raw record. Records that cannot be decoded go to ``rejected``. ``metadata`` adds columns
+    with properties of the record: key, topic, partition, offset, timestamp, headers.
 
     ``start`` is ``earliest``, ``latest``, an instant, or offsets by partition; it counts when a job
-    starts for the first time, and one that is resumed continues where it was. With ``until``, the
-    same but for ``earliest``, the stream ends there. If records are gone before they were read, by
-    retention, the job fails; ``on_data_loss="continue"`` continues without them, and counts them.
+    starts for the first time; a resumed job continues at its last position. With ``until``, which
+    takes the same except ``earliest``, the stream is bounded. If retention has removed records
+    before they were read, the job fails; with ``on_data_loss="continue"`` it continues, and counts
+    them.
 
-    Brokers are at ``servers``, else the local ones of this folder if they run, else those that the
-    environment variable MILLSTREAM_SERVERS names, else local ones of another folder. ``options``
-    are settings of Kafka's clients, of which both librdkafka and Java's consumer get those that
-    they know; passwords come from ``secret()``.
+    ``servers`` are the brokers; the default is the local ones of this folder if they run, else
+    those in the environment variable MILLSTREAM_SERVERS, else local ones of another folder.
+    ``options`` are settings of Kafka's clients: librdkafka and Java's consumer each get those that
+    they support; passwords come from ``secret()``.
 
     >>> import millstream as ms
     >>> ms.read_kafka(
@@ -226,8 +227,8 @@ def read_socket(
     """An endless stream of the lines that a server sends, as the column ``value``.
 
     It is for trying things out: lines that were sent before a failure are not sent again. A batch
-    takes 8 MB at most, and what it does not take is not read: TCP holds the server back. If the
-    server closes the connection, the job fails, after what has come is processed.
+    reads at most 8 MB; TCP slows the server down if it sends more. If the server closes the
+    connection, the job fails after all received lines are processed.
 
     >>> read_socket("localhost", 9999)
     <Stream 'socket-1': value STRING>
@@ -251,9 +252,9 @@ def read_rate(
     watermark: WatermarkPolicy | None = None,
     name: str | None = None,
 ) -> Stream:
-    """An endless stream of numbers, ``value``, and when each was made, ``timestamp``.
+    """An endless stream of numbers, ``value``, with the time of each, ``timestamp``.
 
-    Its rows come in the order of their times, so that is its watermark policy by default.
+    Its rows are in the order of their times, which is also its default watermark policy.
 
     >>> read_rate(rows_per_second=10).explain()
     event_time 'event_time-1'
@@ -277,7 +278,7 @@ def from_dataframe(
     split: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """A stream of the rows of a PySpark DataFrame; of a streaming one it is endless.
+    """A stream of the rows of a PySpark DataFrame; it is endless for a streaming DataFrame.
 
     >>> import millstream as ms
     >>> events = spark.readStream.table("events")  # doctest: +SKIP
@@ -298,7 +299,7 @@ def test_stream(
     watermark: WatermarkPolicy | None = None,
     name: str | None = None,
 ) -> Stream:
-    """An endless stream whose rows come from the steps of a test.
+    """An endless stream whose rows come from replay steps.
 
     >>> test_stream("user string, at timestamp", event_time="at", name="clicks")
     <Stream 'event_time-1': user STRING, at TIMESTAMP>

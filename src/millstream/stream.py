@@ -1,4 +1,4 @@
-"""The fluent API: what a user's program is written in. Each method adds a step or a setting."""
+"""The fluent API of users' programs. Each method adds a step or a setting."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from millstream.writable import Writable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream(Writable):
-    """Rows on their way through a program. A stream is a value: each method gives a new one.
+    """The rows at one place of a program. A stream is a value: each method returns a new one.
 
-    ``key_by``, ``window``, ``trigger`` and ``refine`` are settings, which hold until the
-    ``aggregate`` or ``group`` that they are for; the result of that starts without any.
+    ``key_by``, ``window``, ``trigger`` and ``refine`` are settings for the next ``aggregate`` or
+    ``group``; its result starts without any.
 
     >>> import millstream as ms
     >>> scores = ms.from_rows(
@@ -61,7 +61,7 @@ class Stream(Writable):
         return self._then(building.filter(self.node, condition, on_error))
 
     def select(self, *expressions: Any, on_error: OnError = "fail", **named: Any) -> Stream:
-        """New rows, made of columns and expressions; ``on_error`` is as in ``filter``.
+        """Rows with these columns and expressions; ``on_error`` is as in ``filter``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").select("n", "n * n AS square", half="n / 2")
@@ -94,10 +94,10 @@ class Stream(Writable):
         schema: Any = None,
         on_error: OnError = "fail",
     ) -> Stream:
-        """One row for each row, made by a function of a dict of columns.
+        """One row for each row, computed by a function of a dict of columns.
 
         The result's columns come from ``schema`` or the function's return annotation, a
-        dataclass, TypedDict or NamedTuple; of a single column, the function may give the value
+        dataclass, TypedDict or NamedTuple; for a single column, the function may return its value
         alone. A row on which the function raises stops the pipeline,
         unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
 
@@ -116,7 +116,7 @@ class Stream(Writable):
         schema: Any = None,
         on_error: OnError = "fail",
     ) -> Stream:
-        """Any number of rows for each row, made by a function that gives an iterable.
+        """Any number of rows for each row, computed by a function that returns an iterable.
 
         >>> import millstream as ms
         >>> lines = ms.from_rows([("to be or not",)], schema="line string")
@@ -141,9 +141,9 @@ class Stream(Writable):
         return self._then(building.function(self.node, "map_batches", function, schema, on_error))
 
     def with_event_time(self, column: str, watermark: WatermarkPolicy | None = None) -> Stream:
-        """The rows with an event time, taken from a column.
+        """The rows with the event time in a column.
 
-        The column holds timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
+        The column has timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
 
         >>> import millstream as ms
         >>> ms.from_rows([(10.0,)], schema="at double").with_event_time("at", ms.bounded("30s"))
@@ -152,7 +152,7 @@ class Stream(Writable):
         return self._then(building.event_time(self.node, column, watermark))
 
     def key_by(self, *keys: Any, **named: Any) -> Stream:
-        """Groups are formed by these columns or expressions, or by one function of the row.
+        """Groups rows by these columns or expressions, or by one function of the row.
 
         A function's result is the column ``key``, whose type is the function's annotation, or
         ``type=`` in Spark DDL: ``key_by(lambda row: row["word"][0], type="string")``.
@@ -174,10 +174,10 @@ class Stream(Writable):
     ) -> Stream:
         """Where in event time results are computed.
 
-        ``allowed_lateness`` is how long a window takes data after the watermark has passed its end.
-        ``on_time`` is whether the pane at the window's end comes also when nothing changed,
-        ``closing`` the same for a last pane when the window expires, and ``timestamp`` which event
-        time results carry: the window's end, or that of their earliest or latest element.
+        ``allowed_lateness`` is how long a window accepts data after the watermark has passed its
+        end. With ``on_time="always"`` the pane at the window's end is emitted even if nothing
+        changed; ``closing`` is the same for a last pane when the window expires. ``timestamp`` is
+        the event time of results: the window's end, or that of their earliest or latest element.
 
         >>> import millstream as ms
         >>> clicks = ms.from_rows([("ann", 1.0)], schema="user string, at double", event_time="at")
@@ -190,8 +190,8 @@ class Stream(Writable):
     def trigger(self, trigger: Trigger, allow_data_loss: bool = False) -> Stream:
         """When in processing time results are emitted.
 
-        A trigger that may finish while data can still come is refused, unless
-        ``allow_data_loss`` is set.
+        A trigger that may finish while data can still arrive is an error, unless
+        ``allow_data_loss`` is true.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
@@ -213,7 +213,7 @@ class Stream(Writable):
         """What is computed for each key and window: names and aggregates.
 
         The result has the keys, the aggregates, ``window``, ``pane`` and, if it is retracting,
-        ``kind`` (``"+"``, or ``"-"`` for a row that takes back an earlier one).
+        ``kind`` (``"+"``, or ``"-"`` for a row that retracts an earlier one).
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
@@ -267,9 +267,9 @@ class Stream(Writable):
 
     @property
     def late(self) -> Stream:
-        """What came too late for this grouping: its input rows, with ``window`` and ``reason``.
+        """The late rows of this grouping: its input rows, with ``window`` and ``reason``.
 
-        The rows must not have columns of these names already.
+        The rows must not already have columns of these names.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").group().late.schema.names
@@ -279,7 +279,7 @@ class Stream(Writable):
 
     @property
     def rejected(self) -> Stream:
-        """What any step behind this stream rejected: ``step``, ``reason`` and ``record``.
+        """The records that all steps up to this stream rejected: ``step``, ``reason``, ``record``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").rejected
@@ -304,7 +304,7 @@ class Stream(Writable):
         return Stream(building.named(self.node, checked_name(name)))
 
     def explain(self, plan: Plan = "logical") -> None:
-        """Prints the logical plan: each step under the one that it feeds.
+        """Prints the logical plan: each step under the step that gets its rows.
 
         The physical plan is that of ``collect()``: see ``Pipeline.explain``.
 
@@ -320,10 +320,10 @@ class Stream(Writable):
         else:
             self.collect().explain(plan)
 
-    if not TYPE_CHECKING:  # a type checker is to find what is not there
+    if not TYPE_CHECKING:  # so that a type checker finds missing names
 
         def __getattr__(self, name: str) -> Any:
-            """Refuses what streams do not have, with what to write instead."""
+            """Raises an error for unknown names, with what to write instead."""
             instead = instead_of(name)
             if instead is None:
                 raise AttributeError(f"a stream has no {name!r}", name=name, obj=self)

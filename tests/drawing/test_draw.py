@@ -285,7 +285,7 @@ def test_a_retraction_is_struck_through_beside_the_new_value() -> None:
     inside = [rect for rect in taken if box.top < rect.top and rect.bottom < below.top]
     assert len(inside) == 2
     assert all(box.left < rect.left and rect.right < box.right for rect in inside)
-    assert "taken back" in picture.legend()
+    assert "retracted" in picture.legend()
 
 
 def test_a_retraction_without_a_new_value_is_still_shown() -> None:
@@ -302,7 +302,7 @@ def test_a_retraction_that_finds_no_room_is_counted() -> None:
     ]
     picture = Picture(draw(panes, []))
     assert picture.find("retraction") == []
-    assert any(note.startswith("300 values are not written") for note in picture.words("note"))
+    assert any(note.startswith("300 values are not shown") for note in picture.words("note"))
 
 
 def test_a_session_stands_on_those_it_swallowed() -> None:
@@ -478,9 +478,7 @@ def test_a_number_is_never_cut() -> None:
     assert set(picture.words("value")) <= {"123456789"}
     missing = 60 - len(picture.find("value"))
     assert missing > 0
-    assert any(
-        note.startswith(f"{missing} values are not written") for note in picture.words("note")
-    )
+    assert any(note.startswith(f"{missing} values are not shown") for note in picture.words("note"))
 
 
 def test_each_key_has_a_panel_and_too_many_are_counted() -> None:

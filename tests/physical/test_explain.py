@@ -68,8 +68,7 @@ def test_a_whole_plan_tells_stages_shuffles_turns_state_and_sinks(capsys):
         "stage 1, in one call of Python for each shard",
         "     state   aggregate 'aggregate-1'    holds      a row for each key and window",
         "                                        buckets    one for each window",
-        "                                        batches    wait beside their bucket "
-        "until its window ends",
+        "                                        batches    stored as parts until the window ends",
         "                                        watermark  bounded('1m', idle='5m') "
         "of 'readings', for each device",
         "     Python  aggregate 'aggregate-1'    panes",
@@ -169,7 +168,7 @@ def test_state_is_in_buckets_of_windows_or_of_keys(capsys, window, buckets):
 @pytest.mark.parametrize(
     ("trigger", "batches"),
     [
-        (ms.at_watermark(), "wait beside their bucket until its window ends"),
+        (ms.at_watermark(), "stored as parts until the window ends"),
         (ms.repeatedly(ms.after_count(1)), "read and write the buckets that they touch"),
     ],
 )

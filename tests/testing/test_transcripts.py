@@ -88,7 +88,7 @@ def test_a_transcript_that_does_not_hold_fails_and_shows_the_difference(tmp_path
         ("window: fixed(10)", "window: 10", "window: 10 cannot be read: it is no text"),
         ("window: fixed(10)", "window: ten", "window takes a kind of windows, not 'ten'"),
         ("window: fixed(10)", "window: fixed(10)\nrefine: [3]", "takes a refinement, not [3]"),
-        ("window: fixed(10)", "window: fixed(10)\naggregate: total", "'total' is none"),
+        ("window: fixed(10)", "window: fixed(10)\naggregate: total", "'total' is not one"),
         ("window: fixed(10)", "window: fixed(10)\ntrigger: 1", "trigger: 1 cannot be read"),
         ("window: fixed(10)", "window: fixed(10)\n3: 3", "unknown field 3"),
         ("window: fixed(10)", "window: fixed(0)", "longer than zero"),
@@ -96,7 +96,7 @@ def test_a_transcript_that_does_not_hold_fails_and_shows_the_difference(tmp_path
         ("window: fixed(10)", "window: __import__('os').getcwd()", "cannot be"),
         ("window: fixed(10)", "window: fixed(10)\nlatenes: 3", "unknown field 'latenes'"),
         ("- watermark: 10", "- watermark: 10\n    clock: 3", "both 'watermark' and 'clock'"),
-        ("- watermark: 10\n    panes", "- panes", "the step does not say what happens"),
+        ("- watermark: 10\n    panes", "- panes", "the step has no event"),
         ("- watermark: 10", "- watermark: aa:bb:cc", "'aa:bb:cc' is not a point in time"),
         ("[[k, 1, 3]]", "[[k, 1, yesterday]]", "not a point in time"),
         ("[[k, 1, 3]]", "[[k, 1]]", "the element is ['k', 1], not [key, value, event time]"),
@@ -112,7 +112,7 @@ def test_a_transcript_that_does_not_hold_fails_and_shows_the_difference(tmp_path
         (ONE, "3", "the transcript is 3, not a mapping"),
         ("steps:", "steps: 3\nextra:", "unknown field 'extra'"),
         (ONE[ONE.index("steps:") :], "steps: 3", "steps: 3 is no list"),
-        ("name: One", "name: [", "no YAML"),
+        ("name: One", "name: [", "not YAML"),
     ],
 )
 def test_a_transcript_that_cannot_be_read_says_why(tmp_path, right, wrong, message):
@@ -146,7 +146,7 @@ def test_advice_is_in_the_language_of_transcripts(tmp_path):
 def test_a_file_of_other_bytes_is_no_transcript(tmp_path):
     path = tmp_path / "transcript.yaml"
     path.write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(TestingError, match="MS301: .*transcript.yaml is no YAML"):
+    with pytest.raises(TestingError, match="MS301: .*transcript.yaml is not YAML"):
         load(path)
 
 

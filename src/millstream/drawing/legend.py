@@ -43,7 +43,7 @@ def entries_of(panels: Sequence[Panel], *, ideal: bool) -> list[Entry]:
         if timing in timings
     ]
     if any(box.retracted for panel in panels for box in panel.boxes):
-        entries.append(Entry("taken back", _struck))
+        entries.append(Entry("retracted", _struck))
     for number, curve in enumerate(panels[0].curves):
         words = f"watermark {shortened(curve.source, 24)}".strip()
         entries.append(Entry(words, _curve_sign(number)))

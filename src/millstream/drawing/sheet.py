@@ -157,4 +157,4 @@ def _unwritten(count: int) -> list[str]:
     if not count:
         return []
     what = "1 value is" if count == 1 else f"{count:,} values are"
-    return [f"{what} not written for want of room; rest the mouse on a pane to read its value."]
+    return [f"{what} not shown for lack of space; point at a pane to read its value."]

@@ -17,7 +17,7 @@ from millstream.reports.amounts import rate_in_words
 from millstream.reports.progress import Progress, State, size_in_words, watermark_in_words
 
 TICK = 0.2
-"""Seconds between two frames: often enough for Ctrl-C, and cheap for the job beside it."""
+"""Seconds between two frames: short enough for Ctrl-C, and cheap for the job."""
 
 _WIDEST = 76
 _BATCHES_DRAWN = 24

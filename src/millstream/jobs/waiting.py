@@ -1,4 +1,4 @@
-"""Waits for a job's end: shows how far it has come meanwhile, and lets Ctrl-C stop it."""
+"""Waits for a job's end: shows its progress, and handles Ctrl-C."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _keeps(plan: Physical, node: Stateful) -> list[Line]:
         ("buckets", "one for each window" if by_window else f"{BUCKETS} of the keys"),
         (
             "batches",
-            "wait beside their bucket until its window ends"
+            "stored as parts until the window ends"
             if waits
             else "read and write the buckets that they touch",
         ),

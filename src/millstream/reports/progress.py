@@ -1,4 +1,4 @@
-"""How far a job has come: what a micro-batch reports, and the sum of these reports."""
+"""The progress of a job: what a micro-batch reports, and the totals of these reports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Split:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What the driver knows of one finished micro-batch."""
+    """One finished micro-batch, as reported to the driver."""
 
     batch: int
     started: float

@@ -1,4 +1,4 @@
-"""Adds up the reports of a job's micro-batches, for whoever asks how far the job has come."""
+"""Adds up the reports of a job's micro-batches to its progress."""
 
 from __future__ import annotations
 

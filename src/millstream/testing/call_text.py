@@ -35,7 +35,7 @@ AGGREGATES = _by_name(
 
 
 def read_call(text: Any, names: dict[str, Any]) -> Any:
-    """The value that ``text`` stands for, given the names it may use.
+    """The value of ``text``, with the names that it may use.
 
     A bare name that is not known is text: ``sum(value)`` is ``sum('value')``.
 

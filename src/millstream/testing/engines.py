@@ -58,7 +58,7 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
         raise PlanError(
             "MS113",
             f"aggregate={summary!r} is no aggregate and no function",
-            fix="give ms.sum('value'), say, or a function of a list of values",
+            fix="give an aggregate such as ms.sum('value'), or a function of a list of values",
         )
     return replay_grouping(groups_of(engine), windowing, steps, summary)
 

@@ -48,12 +48,12 @@ def replay(
 
     Without ``what``, the grouping has this ``window`` and the settings ``trigger``, ``refine``,
     ``allowed_lateness``, ``on_time``, ``closing``, ``timestamp`` and ``allow_data_loss``, as in a
-    pipeline. ``aggregate`` gives a value for each pane instead of the list of its elements: an
+    pipeline. ``aggregate`` computes a value for each pane instead of the list of its elements: an
     aggregate of the column ``value`` such as ``ms.sum("value")``, or any function of a list.
 
-    A trigger that can finish before the window's end is refused unless ``allow_data_loss`` is
+    A trigger that can finish before the window's end is an error unless ``allow_data_loss`` is
     true. One that closes the window at its end is replayed even if lateness is allowed, so that
-    you can see in ``late`` what it costs; a pipeline refuses it.
+    you can see in ``late`` what it costs; in a pipeline it is an error.
 
     >>> import millstream as ms
     >>> from millstream.testing import Elements, ProcessingTime, Watermark, replay
@@ -68,7 +68,8 @@ last=False, kind='+', step=0)
     >>> [(pane.timing, pane.values) for pane in panes]
     [('EARLY', (1, 2)), ('ON_TIME', (1, 2))]
 
-    ``what`` is a stream that ``aggregate()`` returned, whose sources get the rows of the steps:
+    ``what`` is a stream that ``aggregate()`` returned, whose sources get the rows of the replay
+    steps:
 
     >>> from millstream.testing import test_stream
     >>> clicks = test_stream("user string, at double", event_time="at")
@@ -79,7 +80,7 @@ last=False, kind='+', step=0)
     [('ann', (1.0, 18.0), 2)]
 
     With ``policies`` its watermark policies move the watermarks, as in a job: by the rows, each
-    source being one split, and by the clock where they say ``idle``, ``then`` or ``ahead``.
+    source being one split, and by the clock if they have ``idle``, ``then`` or ``ahead``.
 
     >>> clicks = test_stream("user string, at double", event_time="at", watermark=ms.bounded(5))
     >>> per_user = clicks.key_by("user").window(ms.fixed(10)).aggregate(n=ms.count())
@@ -88,7 +89,7 @@ last=False, kind='+', step=0)
     >>> [(pane.key, pane.step) for pane in panes]
     [('ann', 1)]
 
-    ``what`` may be the path of a transcript; ``name`` picks one of several in the file.
+    ``what`` may be the path of a transcript; ``name`` selects one of several in the file.
     """
     for setting in settings:
         if setting not in Settings.__annotations__:
@@ -98,7 +99,7 @@ last=False, kind='+', step=0)
                 fix=did_you_mean(setting, Settings.__annotations__),
             )
     if isinstance(what, Stream):
-        _refuse("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
+        _forbid("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
         return replay_stream(what.node, _given(steps), operators_of(engine), policies)
     if policies:
         raise TestingError(
@@ -113,17 +114,17 @@ last=False, kind='+', step=0)
                 f"replay() takes a stream or the path of a transcript, not {what!r}",
                 fix="give the stream that aggregate() or group() returned",
             )
-        _refuse(
+        _forbid(
             "a transcript", {"window": window, "aggregate": aggregate, "steps": steps} | settings
         )
         return _only(load(what), name, str(what)).replay(engine)
-    _refuse("a window and steps", {"name": name})
+    _forbid("a window and steps", {"name": name})
     if window is None:
-        raise TestingError("MS301", "replay() has no window", fix="give window=ms.fixed(10), say")
+        raise TestingError("MS301", "replay() has no window", fix="add window=ms.fixed(10)")
     return run_steps(checked_windowing(window, **settings), _given(steps), aggregate, engine)
 
 
-def _refuse(what: str, given: Mapping[str, Any]) -> None:
+def _forbid(what: str, given: Mapping[str, Any]) -> None:
     for argument, value in given.items():
         if value is not None:
             raise TestingError(

@@ -48,15 +48,15 @@ class Transcript:
         """Raises an error that shows the difference if the engine emits something else."""
         actual = self.replay(engine)
         got = [_shown(p, timestamp=_stamped(e)) for p, e in _aligned(actual, self.panes)]
-        wanted = [_shown(p, timestamp=_stamped(p)) for p in self.panes]
+        expected = [_shown(p, timestamp=_stamped(p)) for p in self.panes]
         late = sorted(map(repr, actual.late))
         expected_late = sorted(map(repr, self.late))
-        if got != wanted or late != expected_late:
+        if got != expected or late != expected_late:
             raise TestingError(
                 "MS302",
                 f"transcript {self.name!r} on {engine} (- expected, + came):\n"
-                + "\n".join(_difference(wanted + expected_late, got + late)),
-                fix="find out which of the two the model says is right",
+                + "\n".join(_difference(expected + expected_late, got + late)),
+                fix="find out which of the two is correct by the model",
             )
 
 
@@ -79,7 +79,7 @@ def load(path: str | Path) -> list[Transcript]:
             "MS301", f"{file} cannot be opened: {error.strerror}", fix="check the path"
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise TestingError("MS301", f"{file} is no YAML: {error}", fix="mend the YAML") from None
+        raise TestingError("MS301", f"{file} is not YAML: {error}", fix="fix the YAML") from None
     return [_transcript(document, file) for document in documents if document is not None]
 
 
@@ -140,7 +140,7 @@ def _aggregate(written: Any) -> Aggregate | None:
         aggregate = read_call(written, AGGREGATES)
         if isinstance(aggregate, Aggregate):
             return aggregate
-        raise TestingError("MS301", f"{written!r} is none", fix="write sum(value), say")
+        raise TestingError("MS301", f"{written!r} is not one", fix="write one, such as sum(value)")
 
 
 def _script(written: list[Any], where: str) -> tuple[list[Step], list[Pane], list[LateElement]]:
@@ -159,7 +159,7 @@ def _script(written: list[Any], where: str) -> tuple[list[Step], list[Pane], lis
 def _step(written: Mapping[str, Any]) -> Step:
     kinds = [kind for kind in _KINDS_OF_STEP if kind in written]
     if len(kinds) != 1:
-        has = f"has both {kinds[0]!r} and {kinds[1]!r}" if kinds else "does not say what happens"
+        has = f"has both {kinds[0]!r} and {kinds[1]!r}" if kinds else "has no event"
         fix = f"give one of {', '.join(_KINDS_OF_STEP)}"
         raise TestingError("MS301", f"the step {has}", fix=fix)
     value = written[kinds[0]]
@@ -280,5 +280,5 @@ def _aligned(panes: list[Pane], expected: tuple[Pane, ...]) -> list[tuple[Pane, 
     return [(p, expected[i] if i < len(expected) else None) for i, p in enumerate(panes)]
 
 
-def _difference(wanted: list[str], got: list[str]) -> list[str]:
-    return [line for line in difflib.ndiff(wanted, got) if not line.startswith("?")]
+def _difference(expected: list[str], got: list[str]) -> list[str]:
+    return [line for line in difflib.ndiff(expected, got) if not line.startswith("?")]

@@ -117,7 +117,7 @@ class _Csv:
         text = texts.write_csv(
             include_header=self._header,
             separator=self._sep,
-            # Readers skip a line without anything in it: the null of an only column says "".
+            # Readers skip empty lines: so the null of an only column is written as "".
             null_value='""' if texts.width == 1 else "",
         )
         self._stream.write(text.encode())
