@@ -16,7 +16,7 @@ def numbers():
     return ms.from_rows([(1,), (2,), (3,)], schema="n int", name="numbers")
 
 
-def test_a_job_tells_how_many_rows_each_sink_got():
+def test_a_job_reports_how_many_rows_each_sink_got():
     source = numbers()
     big, odd = source.filter("n > 2"), source.filter("n % 2 = 1")
     job = ms.pipeline(big.collect("big"), odd.collect("odd")).run("sizes")

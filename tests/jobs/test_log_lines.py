@@ -50,7 +50,7 @@ def test_a_line_is_pairs_for_people_and_a_dict_for_formatters(lines):
 def test_values_with_blanks_and_quotes_are_quoted(lines):
     view = LogView('the "big" one')
     view.show(progress_of(batch(written={"per key": 1})))
-    view.say("a = b")
+    view.announce("a = b")
     first, second = lines.messages
     assert first.startswith('job="the \\"big\\" one" state=running')
     assert first.endswith('written="per key:1"')

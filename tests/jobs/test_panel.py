@@ -42,21 +42,21 @@ def test_the_panel_fits_the_terminal_with_room_for_the_echo_of_ctrl_c(progress, 
         assert len(line.rstrip()) <= min(width - 2, 76)
 
 
-def test_the_panel_of_a_job_that_starts_says_so():
+def test_the_panel_shows_that_a_job_starts():
     panel = drawn(STARTING)
     assert "─ team-scores ─" in panel
     assert "starting Spark …" in panel
     assert len(panel.splitlines()) == 3
 
 
-def test_the_panel_says_that_the_first_batch_is_under_way():
+def test_the_panel_shows_that_the_first_batch_is_under_way():
     assert "running · the first batch is running" in drawn(progress_of())
 
 
 @pytest.mark.parametrize("width", [50, 80])
-def test_the_panel_tells_everything_about_a_busy_job(width):
+def test_the_panel_shows_everything_about_a_busy_job(width):
     panel = " ".join(drawn(BUSY, width).replace("│", " ").split())
-    for told in (
+    for expected in (
         "running · 30 batches, the last in 1.0s",
         "rows 1,200,000 · 40,000 rows/s ▁▅█▁▅█",
         "watermark 13:33:07 UTC, 12s behind",
@@ -66,7 +66,7 @@ def test_the_panel_tells_everything_about_a_busy_job(width):
         "written 3,030 to totals 90 to best 0 to a-sink-with",
         "Ctrl-C stops it after the current batch",
     ):
-        assert told in panel
+        assert expected in panel
 
 
 def test_the_panel_gives_the_date_of_a_watermark_of_another_day():
@@ -74,7 +74,7 @@ def test_the_panel_gives_the_date_of_a_watermark_of_another_day():
     assert "2026-07-23 12:33 UTC, 1d1h behind" in panel
 
 
-def test_the_panel_says_that_the_input_has_ended():
+def test_the_panel_shows_that_the_input_has_ended():
     assert re.search(r"watermark +at the end ", drawn(progress_of(batch(watermark=END_OF_TIME))))
 
 
@@ -100,7 +100,7 @@ def test_a_job_without_groupings_shows_no_watermark_no_state_and_nothing_late():
     assert re.search(r"rejected +0", panel)
 
 
-def test_what_ought_to_be_zero_stands_out_when_it_is_not():
+def test_what_ought_to_be_zero_is_highlighted_when_it_is_not():
     assert "\x1b[1;33m90\x1b[0m" in drawn(BUSY, colours=True)
     assert "\x1b[1;31m60\x1b[0m" in drawn(BUSY, colours=True)
     assert "\x1b[1;31m" not in drawn(PLAIN, colours=True)
@@ -140,7 +140,7 @@ def test_what_is_said_stays_and_the_panel_goes():
     file = Terminal()
     with LiveView("team-scores", console_on(file)) as view:
         view.show(PLAIN)
-        view.say("finished: all of it")
+        view.announce("finished: all of it")
     assert "team-scores\x1b[0m finished: all of it\n" in file.getvalue()
     # Every line that was drawn is erased, and the cursor is back.
     assert file.getvalue().rstrip().endswith("\x1b[2K")

@@ -18,8 +18,8 @@ PROGRAM = """
 import sys
 from millstream.jobs.starting import starting
 
-with starting("totals") as says:
-    says("starting Java and Spark")
+with starting("totals") as announce:
+    announce("starting Java and Spark")
     input()
 print("rows", flush=True)
 """
@@ -73,27 +73,27 @@ def late(monkeypatch):
     return lambda: [call() for call in due]
 
 
-def test_elsewhere_a_line_says_what_takes_long(late, caplog):
+def test_elsewhere_a_line_reports_what_takes_long(late, caplog):
     caplog.set_level(logging.INFO)
-    with starting("totals") as says:
-        says("starting Java and Spark")
+    with starting("totals") as announce:
+        announce("starting Java and Spark")
         late()
     assert caplog.messages == ["job 'totals': starting Java and Spark"]
 
 
 def test_where_nobody_has_set_up_logging_the_line_is_on_standard_error(late, monkeypatch, capsys):
     monkeypatch.setattr(logging.getLogger("millstream"), "propagate", False)
-    with starting("totals") as says:
-        says("starting Java and Spark")
+    with starting("totals") as announce:
+        announce("starting Java and Spark")
         late()
     assert capsys.readouterr().err.endswith(" job 'totals': starting Java and Spark\n")
 
 
 def test_a_start_that_is_quick_is_silent(late, caplog, capsys):
     caplog.set_level(logging.INFO)
-    with starting("totals") as says:
-        says("starting the query")
-        says(RUNNING)
+    with starting("totals") as announce:
+        announce("starting the query")
+        announce(RUNNING)
         late()
     assert not caplog.records
     assert capsys.readouterr() == ("", "")

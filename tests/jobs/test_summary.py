@@ -22,5 +22,5 @@ def test_a_summary_names_the_steps_where_there_are_several():
 
 
 def test_a_summary_of_very_many_sinks_stays_short():
-    told = summary(progress_of(batch(written={f"s{n}": n for n in range(30)})))
-    assert "4 rows to 's4' and 25 more, 0 late" in told
+    text = summary(progress_of(batch(written={f"s{n}": n for n in range(30)})))
+    assert "4 rows to 's4' and 25 more, 0 late" in text

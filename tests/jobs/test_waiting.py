@@ -17,12 +17,12 @@ from millstream.reports.tracker import Tracker
 
 
 class Script:
-    """A view that does something at each look, and remembers what it was told."""
+    """A view that does something at each look, and remembers what was announced."""
 
     def __init__(self, *looks):
         self.looks = list(looks)
         self.shown = []
-        self.said = []
+        self.announced = []
         self.entered = self.left = 0
 
     def show(self, progress):
@@ -30,8 +30,8 @@ class Script:
         if self.looks:
             self.looks.pop(0)()
 
-    def say(self, message):
-        self.said.append(message)
+    def announce(self, message):
+        self.announced.append(message)
 
     def __enter__(self):
         self.entered += 1
@@ -55,11 +55,11 @@ def test_waiting_ends_with_the_job_and_a_summary():
     view = Script(lambda: tracker.state("running"), finish)
     assert wait(tracker, pytest.fail, view).rows == 7
     assert view.shown == ["starting", "running", "finished"]
-    assert view.said == ["finished: read 7 rows in 1 batch, 0 late, 0 rejected"]
+    assert view.announced == ["finished: read 7 rows in 1 batch, 0 late, 0 rejected"]
     assert (view.entered, view.left) == (1, 1)
 
 
-def test_the_first_ctrl_c_asks_once_for_a_stop_and_goes_on_showing():
+def test_the_first_ctrl_c_asks_once_for_a_stop_and_the_view_continues():
     tracker = Tracker()
     asked = []
 
@@ -71,7 +71,7 @@ def test_the_first_ctrl_c_asks_once_for_a_stop_and_goes_on_showing():
     wait(tracker, stop, view)
     assert asked == ["stop"]
     assert view.shown == ["starting", "stopping", "stopping", "stopped"]
-    assert view.said[0] == STOPPING
+    assert view.announced[0] == STOPPING
     assert STOPPING == "stopping after the current batch; Ctrl-C again to abandon it"
 
 
@@ -95,13 +95,13 @@ def test_a_program_that_listens_for_sigterm_itself_is_left_alone():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def test_the_second_ctrl_c_raises_and_still_tells_what_was_done():
+def test_the_second_ctrl_c_raises_after_a_summary():
     tracker = Tracker()
     tracker.state("running")
     view = Script(press_ctrl_c, press_ctrl_c)
     with pytest.raises(KeyboardInterrupt):
         wait(tracker, lambda: tracker.state("stopping"), view)
-    assert view.said == [STOPPING, "stopping: read 0 rows in 0 batches, 0 late, 0 rejected"]
+    assert view.announced == [STOPPING, "stopping: read 0 rows in 0 batches, 0 late, 0 rejected"]
     assert view.left == 1
 
 
@@ -147,7 +147,7 @@ def test_another_thread_can_wait_too():
     waiting.start()
     tracker.state("finished")
     waiting.join(30)
-    assert view.said == ["finished: read 0 rows in 0 batches, 0 late, 0 rejected"]
+    assert view.announced == ["finished: read 0 rows in 0 batches, 0 late, 0 rejected"]
 
 
 def test_a_stop_that_fails_leaves_the_view_behind():

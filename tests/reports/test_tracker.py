@@ -12,7 +12,7 @@ from millstream.reports.tracker import Tracker
 
 
 def batch(number, *, rows=0, started=None, seconds=1.0, **others):
-    """A batch that follows the one before it without a pause, unless told otherwise."""
+    """A batch that follows the one before it without a pause, unless it has its own start."""
     started = number * seconds if started is None else started
     return BatchReport(number, started=started, seconds=seconds, rows=rows, **others)
 
@@ -25,7 +25,7 @@ def tracker_of(*reports, state="running"):
     return tracker
 
 
-def test_a_job_that_has_done_nothing_has_nothing_to_tell():
+def test_a_job_that_has_done_nothing_reports_zeros():
     progress = Tracker().progress()
     assert str(progress) == "starting: 0 batches, 0 rows (0 rows/s), 0 late, 0 rejected"
     assert progress.last_batch_seconds is None
@@ -104,7 +104,7 @@ def test_the_rate_is_that_of_late(reports, now, rate):
     assert tracker_of(*reports).progress(now).rows_per_second == pytest.approx(rate)
 
 
-def test_the_rate_of_a_job_that_is_over_no_longer_fades():
+def test_the_rate_of_a_job_that_has_ended_no_longer_fades():
     assert tracker_of(batch(0, rows=5), state="finished").progress(1000).rows_per_second == 5
 
 

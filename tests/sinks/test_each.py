@@ -1,4 +1,4 @@
-"""A user's function gets the rows of each slice once, and its failure is told."""
+"""A user's function gets the rows of each slice once, and its failure is reported."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_rows_come_in_the_order_of_batches_and_slices():
     assert kept(committer) == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_batch_done_again_replaces():
+def test_a_retried_batch_replaces_its_rows():
     committer = new_committer()
     committer.commit("a1b2c3d4", 0, [receipt(0, 0, numbers(1)), receipt(0, 1, numbers(2))])
     committer.commit("a1b2c3d4", 1, [receipt(1, 0, numbers(3))])

@@ -74,7 +74,7 @@ class Disk(fs.FileSystemHandler):
         return self._do("open_output_stream", path, compression=None)
 
     def _never(self, *arguments, **named):
-        raise AssertionError("a sink has no use for this")  # pyarrow wants every method to be there
+        raise AssertionError("a sink has no use for this")  # pyarrow requires every method
 
     copy_file = delete_dir_contents = delete_root_dir_contents = _never
     open_input_file = open_append_stream = _never

@@ -69,7 +69,7 @@ def _run_on_spark(
             raise no_rows(source)
     from millstream.jobs.starting import starting
 
-    with starting(name) as says:
+    with starting(name) as announce:
         from millstream.jobs import on_spark
         from millstream.physical.plan import physical
         from millstream.sinks.kinds import sinks_of
@@ -81,7 +81,7 @@ def _run_on_spark(
             sink.check_results(anew=ends and checkpoint is None)
         owner = on_spark.take_ownership(name, checkpoint, take_over) if streaming else None
         try:
-            prepared = on_spark.prepare(name, sinks, plan, spark, streaming, says)
+            prepared = on_spark.prepare(name, sinks, plan, spark, streaming, announce)
             if not streaming:
                 return on_spark.run_batch(prepared)
             ours = spark is None

@@ -44,7 +44,7 @@ class LogView:
             level = logging.ERROR if progress.state == "failed" else logging.INFO
             self._log(level, progress.to_dict())
 
-    def say(self, message: str) -> None:
+    def announce(self, message: str) -> None:
         """Writes a line with a message."""
         self._log(logging.INFO, {"message": message})
 

@@ -19,7 +19,7 @@ from millstream.system.interrupts import interruptible, on_interrupt
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from millstream.jobs.starting import Says
+    from millstream.jobs.starting import Announce
     from millstream.physical.plan import Physical
     from millstream.spark.driver.ownership import Owner
     from millstream.spark.sources.kafka import Topics
@@ -36,11 +36,16 @@ class Prepared:
     labels: list[int]
     topics: Mapping[str, Topics]
     empty: Sequence[Source]
-    says: Says
+    announce: Announce
 
 
 def prepare(
-    name: str, sinks: tuple[Node, ...], plan: Physical, spark: Any, streaming: bool, says: Says
+    name: str,
+    sinks: tuple[Node, ...],
+    plan: Physical,
+    spark: Any,
+    streaming: bool,
+    announce: Announce,
 ) -> Prepared:
     """Starts Spark, and checks what can be checked before any row is read."""
     from millstream.physical.plan import physical
@@ -66,8 +71,8 @@ def prepare(
     # First what can fail within seconds.
     empty = check_files(plan.sources) if shares_files(spark) else []
     topics = opened_topics(plan.sources)
-    made = spark or local_session(name, kafka=bool(topics), says=says)
-    says("starting the query")
+    made = spark or local_session(name, kafka=bool(topics), announce=announce)
+    announce("starting the query")
     with explained():
         check_spark(made.version)
         session = checked_session(made, streaming, kafka=bool(topics))
@@ -80,7 +85,7 @@ def prepare(
     labels = labels_of(partitions, partitions)
     for sink in sinks_of(plan.sinks):
         sink.check_access(len(labels))
-    return Prepared(name, sinks, plan, session, labels, topics, empty, says)
+    return Prepared(name, sinks, plan, session, labels, topics, empty, announce)
 
 
 def take_ownership(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
@@ -107,7 +112,7 @@ def run_batch(prepared: Prepared) -> Job:
     plan, session = prepared.plan, prepared.session
     tracker = Tracker()
     ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
-    prepared.says(RUNNING)
+    prepared.announce(RUNNING)
     try:
         interruptible(
             lambda: batch_job.run_batch(plan, session, ledger, prepared.labels, prepared.topics)
@@ -167,7 +172,7 @@ def start_streaming(
                 undo=StreamingJob.abandon,
             )
         end_with_the_program(job._stream)
-        prepared.says(RUNNING)
+        prepared.announce(RUNNING)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler), job._awaited(job._stream):
                 pass

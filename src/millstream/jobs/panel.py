@@ -57,7 +57,7 @@ class LiveView:
             body.add_row(label, value)
         self._live.update(self._framed(progress, body), refresh=True)
 
-    def say(self, message: str) -> None:
+    def announce(self, message: str) -> None:
         """Prints a line above the panel."""
         self._console.print(Text.assemble((self._name, "bold"), " ", message))
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from millstream.jobs.log_lines import lines_on_stderr
 from millstream.reports.outcome import log
 
-Says = Callable[[str], None]
+Announce = Callable[[str], None]
 
 RUNNING = "running"
 """The message when nothing is left to start."""
@@ -24,7 +24,7 @@ _LONG = 5.0  # seconds until a line is logged if there is no terminal
 
 
 @contextmanager
-def starting(name: str) -> Iterator[Says]:
+def starting(name: str) -> Iterator[Announce]:
     """Shows messages until the block ends. Standard output is left to the program."""
     with ExitStack() as stack:
         console = _terminal(stack)
@@ -42,23 +42,23 @@ def _terminal(stack: ExitStack) -> Console | None:
 
 
 @contextmanager
-def _spinner(name: str, console: Console) -> Iterator[Says]:
+def _spinner(name: str, console: Console) -> Iterator[Announce]:
     spinner = Spinner("dots", style="cyan")
     redirect = sys.stdout.isatty()
     with Live(spinner, console=console, transient=True, redirect_stdout=redirect):
 
-        def say(what: str) -> None:
+        def announce(what: str) -> None:
             spinner.update(text=Text.assemble((name, "bold"), f" {what} …"))
 
-        say("starting")
-        yield say
+        announce("starting")
+        yield announce
 
 
 @contextmanager
-def _line(name: str) -> Iterator[Says]:
+def _line(name: str) -> Iterator[Announce]:
     doing = "starting"
 
-    def say(what: str) -> None:
+    def announce(what: str) -> None:
         nonlocal doing
         doing = what
         if what == RUNNING:
@@ -74,6 +74,6 @@ def _line(name: str) -> Iterator[Says]:
     timer.daemon = True
     timer.start()
     try:
-        yield say
+        yield announce
     finally:
         timer.cancel()

@@ -26,7 +26,7 @@ class View(Protocol):
     def show(self, progress: Progress) -> None:
         """Called often, whether or not anything has changed."""
 
-    def say(self, message: str) -> None:
+    def announce(self, message: str) -> None:
         """A message that stays, unlike what ``show`` shows."""
 
     def __enter__(self) -> View: ...
@@ -46,7 +46,7 @@ def wait(tracker: Tracker, stop: Callable[[], None], view: View) -> Progress:
         finally:
             progress = tracker.progress()
             view.show(progress)
-            view.say(f"{progress.state}: {summary(progress)}")
+            view.announce(f"{progress.state}: {summary(progress)}")
     return progress
 
 
@@ -60,7 +60,7 @@ def _watch(
             raise KeyboardInterrupt
         if presses() and not asked:
             asked = True
-            view.say(STOPPING)
+            view.announce(STOPPING)
             stop()
         tracker.wait_for_change(TICK)
 

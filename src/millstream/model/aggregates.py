@@ -323,7 +323,7 @@ def combine(
     if returns is None:
         raise PlanError(
             "MS113",
-            "combine() does not say what it gives",
+            "combine() has no type for its result",
             fix="name the Spark type of its result: combine(…, returns='bigint')",
         )
     return Combine(of, create=create, add=add, extract=extract, returns=returns)

@@ -119,7 +119,7 @@ def test_a_commit_that_is_repeated_prints_once(capsys):
     assert [commit(committer, *at) for at in [("r", 0), ("r", 0), ("r", 1)]] == [True, False, True]
 
 
-def test_windows_of_several_days_say_which(capsys):
+def test_windows_of_several_days_have_their_dates(capsys):
     next_day = NOON + timedelta(days=1)
     lines = printed(
         capsys,
@@ -173,7 +173,7 @@ def test_a_terminal_shows_what_is_taken_back_struck_through(terminal, capsys):
     assert "\x1b" not in of_the_user  # where nothing is taken back, it is a column like any other
 
 
-def test_long_texts_go_on_in_the_next_line_on_a_terminal(terminal, capsys):
+def test_long_texts_continue_in_the_next_line_on_a_terminal(terminal, capsys):
     words = " ".join(f"word{n}" for n in range(30))
     lines = printed(capsys, pa.table({"n": [123456], "text": [words]})).splitlines()
     assert lines[3].startswith("123456   word0 word1")

@@ -72,7 +72,7 @@ def test_a_commit_shows_the_rows_and_leaves_nothing_hidden(tmp_path):
 
 
 @disks
-def test_a_commit_that_crashes_anywhere_is_mended_by_the_next_try(tmp_path, torn):
+def test_a_commit_that_crashes_anywhere_is_completed_by_the_next_try(tmp_path, torn):
     reader = Reader(tmp_path)
     disk = Disk(reader.look, torn)
     place = folder_on(tmp_path, disk)
@@ -127,7 +127,7 @@ def test_crash_upon_crash_ends_well(tmp_path, torn):
     assert hidden(tmp_path) == []
 
 
-def test_a_batch_done_again_leaves_files_that_may_have_been_read(tmp_path):
+def test_a_retried_batch_leaves_files_that_may_have_been_read(tmp_path):
     place = folder_on(tmp_path)
     FilesCommitter(place, JSON).commit(RUN, 0, written(place, 0, [[1], [2]]))
     before = {file.name: file.stat().st_ino for file in tmp_path.glob("part-*")}

@@ -209,7 +209,7 @@ def test_json_holds_every_value(table):
 
 
 @given(st.lists(st.tuples(st.none() | texts, st.none() | texts), min_size=1), names)
-def test_csv_holds_every_text_and_tells_null_from_empty(rows, name):
+def test_csv_holds_every_text_and_null_is_not_empty(rows, name):
     table = pa.table(
         {
             name: pa.array([row[0] for row in rows], pa.string()),

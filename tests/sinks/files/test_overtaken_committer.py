@@ -55,13 +55,13 @@ class Process:
     def write(self, batch: int, slices: list[list[int]]) -> list[pa.RecordBatch]:
         """Lets tasks write; what they tell the driver."""
         plain = Folder.of("totals", self.folder.path)
-        told = []
+        receipts = []
         for number, rows in enumerate(slices):
             of = Slice(RUN, batch, number, attempt=number, owner=self.fence.owner)
             writer = FilesWriter(plain, JSON, of)
             writer.write(pa.table({"n": rows}))
-            told.append(Receipt(writer.close()))
-        return told
+            receipts.append(Receipt(writer.close()))
+        return receipts
 
     def commit(self, batch: int, slices: list[list[int]]) -> None:
         self.commits.commit(batch, self.write(batch, slices))

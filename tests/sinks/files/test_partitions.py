@@ -95,7 +95,7 @@ def test_values_are_named_as_spark_names_them(value, folder):
     assert rest.column_names == ["n"]
 
 
-def test_a_batch_done_again_and_one_put_back_find_the_files_in_folders(tmp_path):
+def test_a_retried_batch_and_one_after_an_older_checkpoint_find_the_files_in_folders(tmp_path):
     target = Files(str(tmp_path), "json", (), ("team",))
     place = Folder.of("out", target.path)
 

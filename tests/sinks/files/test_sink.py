@@ -56,7 +56,7 @@ def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "error"])
-def test_a_mode_says_nothing_to_a_run_that_resumes(tmp_path, mode):
+def test_a_mode_is_refused_in_a_run_that_resumes(tmp_path, mode):
     with pytest.raises(PlanError, match=f"MS113 in step 'out': mode='{mode}' is for a run that"):
         FilesSink("out", Files(str(tmp_path), "parquet", (), (), mode)).check_results(anew=False)
     FilesSink("out", Files(str(tmp_path), "parquet", (), (), "append")).check_results(anew=False)

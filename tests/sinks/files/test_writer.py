@@ -94,7 +94,7 @@ class Full(Disk):
         raise OSError(errno.ENOSPC, "Error writing bytes to file")
 
 
-def test_a_full_disk_is_an_error_that_says_what_to_do(tmp_path):
+def test_a_full_disk_is_an_error_with_what_to_do(tmp_path):
     place = folder_on(tmp_path, Full())
     writer = FilesWriter(place, JSON, Slice(RUN, 0, 0, 0))
     writer.write(pa.table({"n": [1]}))

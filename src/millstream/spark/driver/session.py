@@ -146,7 +146,7 @@ def local_session(
     partitions: int | None = None,
     kafka: bool = False,
     short: bool = False,
-    says: Callable[[str], None] = lambda _: None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> SparkSession:
     """A session on this machine, bound to loopback, that uses the cores this process may use.
 
@@ -182,7 +182,7 @@ def local_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        **_connector(kafka, says),
+        **_connector(kafka, announce),
         "spark.python.daemon.module": "millstream.spark.worker.daemon",
         # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
         # and each waits until the one before it is acknowledged.
@@ -202,7 +202,7 @@ def local_session(
         builder = builder.config(key, value)
     quiet_errors()
     if SparkContext._active_spark_context is None:
-        says("starting Java and Spark")
+        announce("starting Java and Spark")
     with less_noise():
         session = started_jvm(builder.getOrCreate)
     end_quietly(session)
@@ -252,10 +252,10 @@ def _early_python(python: str) -> str:
     return str(command) if os.access(command, os.X_OK) else python  # /tmp may be for data only
 
 
-def _connector(needed: bool, says: Callable[[str], None]) -> dict[str, str]:
+def _connector(needed: bool, announce: Callable[[str], None]) -> dict[str, str]:
     if not needed and not are_cached("connector"):
         return {}
-    return {"spark.jars": ",".join(map(str, jars("connector", says)))}
+    return {"spark.jars": ",".join(map(str, jars("connector", announce)))}
 
 
 def _point_to_java_and_python() -> None:
