@@ -1,4 +1,4 @@
-"""Every engine runs every transcript."""
+"""Every engine runs every transcript, and a transcript that cannot be read says why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ FILES = sorted((Path(__file__).parent.parent / "transcripts").glob("*.yaml"))
 TRANSCRIPTS = [transcript for file in FILES for transcript in load(file)]
 
 
-@pytest.mark.parametrize("engine", ["reference", "columnar"])  # Spark: see tests/spark
+# On Spark they share one query: tests/spark/test_every_transcript_runs_on_spark.py
+@pytest.mark.parametrize("engine", ["reference", "columnar"])
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=lambda transcript: transcript.name)
 def test_transcript(transcript, engine):
     transcript.check(engine)

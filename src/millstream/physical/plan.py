@@ -90,12 +90,18 @@ class Instance:
 
 @dataclass(frozen=True)
 class Physical:
-    """All instances, in an order in which each comes after its input."""
+    """All instances, in an order in which each comes after its input.
+
+    In a replay, the script moves the watermarks: no step ``follows`` its policy. And all that
+    operators emit is read, under whatever tag.
+    """
 
     sinks: tuple[Sink, ...]
     instances: tuple[Instance, ...]
     levels: dict[Stateful, int]
     sees_files: bool = True
+    follows: bool = True
+    reads_all: bool = False
 
     @property
     def stages(self) -> int:
@@ -157,11 +163,12 @@ class Physical:
 
     def origins(self, operator: Stateful) -> dict[str, Silence]:
         """What the operator's watermark is made of, and what the silence of each part means."""
-        return {i.mark: _silence(i) for i in self.feeding(operator)}
+        marks = self.feeding(operator)
+        return {i.mark: _silence(i) if self.follows else Silence() for i in marks}
 
     def is_read(self, operator: Stateful, tag: str) -> bool:
         """Whether any step reads what the operator emits under the tag."""
-        return any(i.node is operator and i.tag == tag for i in self.instances)
+        return self.reads_all or any(i.node is operator and i.tag == tag for i in self.instances)
 
     def feeds_operators(self, operator: Stateful) -> bool:
         return any(i.role == "scatter" and i.origin is operator for i in self.instances)
@@ -169,6 +176,8 @@ class Physical:
     @cached_property
     def followed(self) -> set[Instance]:
         """The steps whose watermark an operator follows."""
+        if not self.follows:
+            return set()
         return {i.keeper for i in self.instances if i.role == "scatter" and i.keeper is not None}
 
     @property

@@ -10,6 +10,7 @@ from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
+from millstream.plan.nodes import Node
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
@@ -18,6 +19,7 @@ from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operators
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
+from millstream.testing.pipelines import checked_grouping, replay_stream
 
 
 def _columnar_groups(
@@ -29,19 +31,11 @@ def _columnar_groups(
     return ColumnarGroups(windowing, columns, takes_retractions)
 
 
-def _spark_groups(
-    windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
-) -> Groups:
-    from millstream.testing.on_spark import SparkGroups
+ENGINES: dict[str, MakeGroups] = {"reference": reference_groups, "columnar": _columnar_groups}
+"""The engines that run in this process, one grouping at a time."""
 
-    return SparkGroups(windowing, columns, takes_retractions)
-
-
-ENGINES: dict[str, MakeGroups] = {
-    "reference": reference_groups,
-    "columnar": _columnar_groups,
-    "spark": _spark_groups,
-}
+SPARK = "spark"
+"""The engine that runs whole programs."""
 
 
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:
@@ -60,7 +54,22 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
             f"aggregate={summary!r} is no aggregate and no function",
             fix="give an aggregate such as ms.sum('value'), or a function of a list of values",
         )
+    if engine == SPARK:
+        from millstream.testing.spark_groupings import Script, replay_scripts
+
+        (panes,) = replay_scripts([Script(windowing, steps, summary)])
+        return panes
     return replay_grouping(groups_of(engine), windowing, steps, summary)
+
+
+def run_stream(node: Node, steps: Sequence[Step], engine: str, follows: bool) -> Panes:
+    """Runs the steps through a user's own pipeline."""
+    if engine == SPARK:
+        from millstream.testing.on_spark import Program, replay_programs
+
+        (panes,) = replay_programs([Program(checked_grouping(node), steps)], follows)
+        return panes
+    return replay_stream(node, steps, operators_of(engine), follows)
 
 
 def operators_of(engine: str) -> Operators:
@@ -73,5 +82,5 @@ def groups_of(engine: str) -> MakeGroups:
     if engine in ENGINES:
         return ENGINES[engine]
     raise PlanError(
-        "MS113", f"there is no engine {engine!r}", fix=did_you_mean(str(engine), ENGINES)
+        "MS113", f"there is no engine {engine!r}", fix=did_you_mean(str(engine), [*ENGINES, SPARK])
     )

@@ -49,7 +49,7 @@ def _panes_of(
     groups: Groups, i: int, step: Step, summary: Summary, values: list[Any]
 ) -> list[Pane]:
     emissions = _take(groups, step, values)
-    return [replace(pane_of(e, i), values=_shown(e, summary, values)) for e in emissions]
+    return [replace(pane_of(e, i), values=shown(e.value[0], summary, values)) for e in emissions]
 
 
 def _take(groups: Groups, step: Step, values: list[Any]) -> list[Emission]:
@@ -93,8 +93,8 @@ def _compute(aggregate: Aggregate, expression: Any) -> Compute:
     return guarded
 
 
-def _shown(emission: Emission, summary: Summary, values: list[Any]) -> Any:
-    (result,) = emission.value
+def shown(result: Any, summary: Summary, values: list[Any]) -> Any:
+    """A pane's values: the aggregate's result, or what the numbers of its elements stand for."""
     if isinstance(summary, Aggregate):
         return result
     held = sorted((values[number] for number in result), key=ordering)

@@ -32,13 +32,7 @@ def replay_stream(
     A pane's key is the value of the one key column, a tuple of several, None without any;
     its values are the one aggregate's, or a dict of several.
     """
-    (node,) = with_distinct_names(node)
-    if not isinstance(node, Grouping):
-        raise PlanError(
-            "MS117",
-            f"step {node.name!r} has no panes to replay",
-            fix="replay the stream that aggregate() or group() returned",
-        )
+    node = checked_grouping(node)
     interpreter = Interpreter(node, operators=operators, follows=follows)
     sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
     panes = Panes()
@@ -51,27 +45,41 @@ def replay_stream(
     return panes
 
 
+def checked_grouping(node: Node) -> Grouping:
+    """The grouping that is replayed, in a graph where every step has a name of its own."""
+    (node,) = with_distinct_names(node)
+    if isinstance(node, Grouping):
+        return node
+    raise PlanError(
+        "MS117",
+        f"step {node.name!r} has no panes to replay",
+        fix="replay the stream that aggregate() or group() returned",
+    )
+
+
 def _take(interpreter: Interpreter, step: Step, i: int, sources: dict[str, Schema]) -> Made:
     match step:
         case Elements():
-            source = _source_of(step, sources)
-            return interpreter.step(rows={source: _rows(step, i, source, sources[source])})
+            source = source_of(step, sources)
+            return interpreter.step(rows={source: elements_of(step, i, source, sources[source])})
         case Watermark(source=None):
             return interpreter.step(watermarks=dict.fromkeys(sources, step.us))
         case Watermark():
-            return interpreter.step(watermarks={_source_of(step, sources): step.us})
+            return interpreter.step(watermarks={source_of(step, sources): step.us})
         case ProcessingTime():
             return interpreter.step(now=step.us)
 
 
-def _rows(step: Elements, i: int, source: str, schema: Schema) -> list[dict[str, Any]]:
+def elements_of(step: Elements, i: int, source: str, schema: Schema) -> list[dict[str, Any]]:
+    """The rows of a step, held to the schema of their source."""
     return [
         row_of(item, schema, what=f"element {n} of steps[{i}]", step=source)
         for n, item in enumerate(step.items)
     ]
 
 
-def _source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
+def source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
+    """The source that a step is for, by its name."""
     names = list(sources)
     if step.source is None and len(names) == 1:
         return names[0]
@@ -88,19 +96,24 @@ def _source_of(step: Elements | Watermark, sources: Iterable[str]) -> str:
 def _simplified(row: Row, step: int, node: Grouping) -> Pane:
     assert isinstance(row.made_of, Emission)
     pane = pane_of(row.made_of, step)
-    names = [name for name, _, _ in node.aggregates]
-    values = pane.values[0] if len(names) == 1 else dict(zip(names, pane.values, strict=True))
-    return replace(pane, key=_key(pane.key), values=values)
+    return replace(pane, key=simple_key(pane.key), values=simple_values(node, pane.values))
 
 
 def _late(made: Made, step: int) -> list[LateElement]:
     return [
-        replace(late_of(row.made_of, step), key=_key(row.made_of.key), grouping=node.name)
+        replace(late_of(row.made_of, step), key=simple_key(row.made_of.key), grouping=node.name)
         for node, tagged in made.tagged.items()
         for row in tagged.get("late", ())
         if isinstance(row.made_of, Late)
     ]
 
 
-def _key(key: tuple[Any, ...]) -> Any:
+def simple_values(node: Grouping, values: tuple[Any, ...]) -> Any:
+    """The values of a pane, as users see them."""
+    names = [name for name, _, _ in node.aggregates]
+    return values[0] if len(names) == 1 else dict(zip(names, values, strict=True))
+
+
+def simple_key(key: tuple[Any, ...]) -> Any:
+    """The key of a pane, as users see it."""
     return None if not key else key[0] if len(key) == 1 else key

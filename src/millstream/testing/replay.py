@@ -14,10 +14,9 @@ from millstream.model.triggers import Trigger
 from millstream.model.windowing import checked_windowing
 from millstream.model.windows import Window
 from millstream.stream import Stream
-from millstream.testing.engines import operators_of, run_steps
+from millstream.testing.engines import run_steps, run_stream
 from millstream.testing.groupings import Summary
 from millstream.testing.panes import Panes
-from millstream.testing.pipelines import replay_stream
 from millstream.testing.transcripts import Transcript, load
 
 
@@ -100,7 +99,7 @@ last=False, kind='+', step=0)
             )
     if isinstance(what, Stream):
         _forbid("a pipeline", {"window": window, "aggregate": aggregate, "name": name, **settings})
-        return replay_stream(what.node, _given(steps), operators_of(engine), policies)
+        return run_stream(what.node, _given(steps), engine, policies)
     if policies:
         raise TestingError(
             "MS301",

@@ -46,18 +46,23 @@ class Transcript:
 
     def check(self, engine: str = "reference") -> None:
         """Raises an error that shows the difference if the engine emits something else."""
-        actual = self.replay(engine)
-        got = [_shown(p, timestamp=_stamped(e)) for p, e in _aligned(actual, self.panes)]
-        expected = [_shown(p, timestamp=_stamped(p)) for p in self.panes]
-        late = sorted(map(repr, actual.late))
-        expected_late = sorted(map(repr, self.late))
-        if got != expected or late != expected_late:
-            raise TestingError(
-                "MS302",
-                f"transcript {self.name!r} on {engine} (- expected, + came):\n"
-                + "\n".join(_difference(expected + expected_late, got + late)),
-                fix="find out which of the two is correct by the model",
-            )
+        check_panes(self, self.replay(engine), engine)
+
+
+def check_panes(transcript: Transcript, actual: Panes, engine: str) -> None:
+    """Raises an error that shows the difference unless the panes are those that are expected."""
+    expected = transcript.panes
+    got = [_shown(p, timestamp=_stamped(e)) for p, e in _aligned(actual, expected)]
+    expected_panes = [_shown(p, timestamp=_stamped(p)) for p in expected]
+    late = sorted(map(repr, actual.late))
+    expected_late = sorted(map(repr, transcript.late))
+    if got != expected_panes or late != expected_late:
+        raise TestingError(
+            "MS302",
+            f"transcript {transcript.name!r} on {engine} (- expected, + came):\n"
+            + "\n".join(_difference(expected_panes + expected_late, got + late)),
+            fix="find out which of the two is correct by the model",
+        )
 
 
 def load(path: str | Path) -> list[Transcript]:

@@ -8,20 +8,25 @@ from pyspark.sql import DataFrame
 
 from millstream.engine.rows import SPLIT
 from millstream.physical.plan import decodes, decodes_lines, may_reject
-from millstream.plan.nodes import FilesSource, KafkaSource, Source, SplitSource
+from millstream.plan.nodes import FilesSource, KafkaSource, Source, SplitSource, TestSource
+from millstream.plan.types.schema import hidden
 from millstream.spark.columns import col
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.wide_frame import WideFrame
 from millstream.spark.sources.kafka import REJECTED, raw_columns
 from millstream.spark.sources.loading import named
+from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.step_columns import StepColumns
 
 _PARSED = "__millstream_parsed"
+_GIVEN = "__millstream_given"
 
 
 def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFrame:
     """The wide frame of a source of which Spark reads ``frame``."""
     plan = lowering.plan
+    if isinstance(source, TestSource):
+        return _test_frame(lowering, source, frame)
     names = {name: f"__millstream_s{i}" for i, name in enumerate(_read_columns(lowering, source))}
     columns = [col(name).alias(column) for name, column in names.items()]
     if isinstance(source, KafkaSource):
@@ -35,6 +40,20 @@ def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFr
     (read,) = [i for i in plan.of(0, source, 0) if i.node is source]
     wide = WideFrame(frame.select(*columns), {read: StepColumns(names, flag)}, [])
     wide.rejected = {} if flag is None else {read: REJECTED}
+    lowering.types[read] = wide.types(read)
+    return wide
+
+
+def _test_frame(lowering: Lowering, source: TestSource, frame: DataFrame) -> WideFrame:
+    """The rows of a replay, and beside them the envelopes that move watermarks and clocks."""
+    names = {name: f"__millstream_s{i}" for i, name in enumerate(source.schema.names)}
+    frame = frame.select(
+        *(col(name).alias(column) for name, column in names.items()),
+        *(col(hidden(name)).alias(name) for name in NAMES),
+        col(hidden("kind")).isNull().alias(_GIVEN),
+    )
+    (read,) = lowering.plan.of(0, source, 0)[:1]
+    wide = WideFrame(frame, {read: StepColumns(names, _GIVEN)}, list(NAMES))
     lowering.types[read] = wide.types(read)
     return wide
 

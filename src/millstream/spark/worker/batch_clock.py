@@ -30,7 +30,12 @@ def announce(session: SparkSession, run: str, checkpoint: str, batch: int) -> No
     """Lets the tasks of a batch, which begins now, know when it is."""
     note = Folder.of("checkpoint", f"{checkpoint}/spark/offsets").read(str(batch))
     _version, settings, *_offsets = note.decode().splitlines()
-    session.conf.set(_setting(run), f"{batch} {json.loads(settings)['batchTimestampMs']}")
+    announce_moment(session, run, Moment(batch, json.loads(settings)["batchTimestampMs"] * 1000))
+
+
+def announce_moment(session: SparkSession, run: str, moment: Moment) -> None:
+    """The same for a moment that is known: a test sets the clock of each batch."""
+    session.conf.set(_setting(run), f"{moment.batch} {moment.clock}")
 
 
 def of_this_task(run: str) -> Moment:
@@ -39,7 +44,7 @@ def of_this_task(run: str) -> Moment:
     noted = context.getLocalProperty(_setting(run)) if context else None
     assert noted is not None, "Spark did not hand the clock of the batch to its task"
     batch, clock = map(int, noted.split())
-    return Moment(batch, clock * 1000)
+    return Moment(batch, clock)
 
 
 def _setting(run: str) -> str:

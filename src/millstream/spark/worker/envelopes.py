@@ -44,7 +44,7 @@ class Envelope:
     ``arrival``: rows for a ``port`` of an operator, of the bucket ``start``, ``end`` if that is
     known, and of the lane ``value``.
     ``mark``: the watermark ``value`` of the channel ``split`` of the origin ``node``.
-    ``clock``: the time, for tests that set it.
+    ``clock``: the clock of the operator ``node``, which a replay sets in place of the batch's.
     ``emit``: rows that an operator emitted; ``port`` is their tag.
     ``sink``: rows for a sink. ``receipt``: what a sink's writer reports to the driver.
     ``splits``: how far the slowest splits are that an operator's watermark is made of, as JSON.

@@ -74,7 +74,7 @@ class Stage:
         marks = sorted(
             (e for e in given if e.kind == "mark"), key=lambda e: (e.node, e.split or "")
         )
-        now = max([now, *(e.value or 0 for e in given if e.kind == "clock")])
+        clocks = {e.node: e.value or 0 for e in given if e.kind == "clock"}
         self._repair(state)
         arrivals: dict[str, list[Envelope]] = {spec.name: [] for spec in self.specs}
         for envelope in given:
@@ -83,13 +83,14 @@ class Stage:
             elif envelope.kind != "mark" or envelope.node in self.later:
                 yield envelope
         for spec in self.specs:
+            clock = clocks.get(spec.name, now)
             watermarks = Watermarks(spec.origins, state.of(spec.name).clocks.channels)
-            _report(watermarks, spec, marks, now)
-            watermark = END_OF_TIME if ends else watermarks.advance(now)
+            _report(watermarks, spec, marks, clock)
+            watermark = END_OF_TIME if ends else watermarks.advance(clock)
             if label == self.labels[0] and spec.followed:  # every shard knows the same of them
-                slowest = json.dumps(watermarks.slowest(sorted(spec.followed), MOST_SPLITS, now))
+                slowest = json.dumps(watermarks.slowest(sorted(spec.followed), MOST_SPLITS, clock))
                 yield Envelope(label, spec.name, "splits", payload=slowest.encode())
-            yield from self._step(spec, label, arrivals[spec.name], state, watermark, now)
+            yield from self._step(spec, label, arrivals[spec.name], state, watermark, clock)
 
     def _repair(self, state: ShardState) -> None:
         """Puts watermarks back, once for each repair."""
