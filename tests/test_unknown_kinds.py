@@ -14,12 +14,14 @@ from millstream.model.triggers import Trigger
 from millstream.model.windows import Window
 from millstream.physical.explain import explain_physical
 from millstream.physical.operators import spec_of
-from millstream.physical.plan import Instance, physical
+from millstream.physical.plan import Instance, may_reject, physical
 from millstream.physical.resume import stateful_plan
+from millstream.plan.build.functions import user_functions
 from millstream.plan.explain.details import details
 from millstream.plan.finishing import finishes, fires, uses_clock
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, OneInput, Port, SplitSource, Stateful
+from millstream.plan.sql.failures import sql_of
 from millstream.plan.targets import Target
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.windows import windows_of
@@ -99,6 +101,19 @@ def test_the_reference_runs_no_step_that_it_does_not_know(node: Node) -> None:
 def test_the_physical_plan_loses_no_input_of_a_step_that_it_does_not_know(node: Node) -> None:
     with unknown("kind of step"):
         physical((sink_of(node),))
+
+
+@pytest.mark.parametrize("node", [ZIP, SHUFFLE])
+def test_no_step_is_taken_for_one_without_expressions_functions_or_rejected_rows(
+    node: Node,
+) -> None:
+    for act in (
+        lambda: list(sql_of(node)),
+        lambda: list(user_functions(node)),
+        lambda: may_reject(node),
+    ):
+        with unknown("kind of step"):
+            act()
 
 
 def test_an_operator_is_planned_by_its_ports_alone_but_has_to_be_known_to_run() -> None:

@@ -21,7 +21,7 @@ from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Node
 from millstream.plan.settings import NOTHING_SET, Settings
 from millstream.plan.targets import (
-    Changes,
+    ChangeFormat,
     Console,
     Delivery,
     Each,
@@ -97,7 +97,7 @@ class Writable:
         value: str | Iterable[str] | None = None,
         headers: Mapping[str, str] | None = None,
         partition_by: str | Iterable[str] | None = None,
-        changes: Changes = "changelog",
+        changes: ChangeFormat = "changelog",
         delivery: Delivery = "exactly_once",
         servers: str | Iterable[str] | None = None,
         options: Mapping[str, Any] | None = None,

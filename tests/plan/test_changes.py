@@ -7,6 +7,7 @@ import pytest
 import millstream as ms
 from millstream.model.errors import PlanError
 from millstream.physical.plan import physical
+from millstream.physical.resume import stateful_plan
 from millstream.plan.operators.changes import Changes
 from millstream.testing import test_stream
 
@@ -70,4 +71,10 @@ def test_its_rows_are_shuffled_by_key_and_nothing_happens_by_the_clock():
     assert [i.role for i in plan.instances if i.node is node] == ["prepare", "scatter", "output"]
     assert not plan.needs_clock
     assert node.needs_whole_rows
-    assert node.state_types == ("door STRING", "state STRING")
+    assert stateful_plan(plan)[1:] == [
+        "changes 'changes-1'",
+        "    key      door",
+        "    watches  state",
+        "    types  door STRING, state STRING",
+        "    from   test-1",
+    ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import millstream as ms
 from millstream.plan.nodes import walk
@@ -109,6 +112,20 @@ def test_rows_keep_their_event_times_and_pass_before_the_watermark():
     rows = [("front", "open", 1.0), ("front", "open", 2.0), ("front", "shut", 11.0)]
     first, second = run(counts.select("n"), rows, [], marks=(10.0, 20.0))
     assert (first, second) == ([(1,)], [(1,)])
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.integers(0, 3))),
+        max_size=4,
+    )
+)
+def test_each_key_gives_its_runs_of_equal_values(steps):
+    made = [row for step in run(doors().changes("state"), *steps) for row in step]
+    arrived = [row for step in steps for row in sorted(step, key=lambda row: row[2])]
+    for door in "ab":
+        states = [state for key, state, _ in arrived if key == door]
+        assert [s for key, s, _ in made if key == door] == [s for s, _ in groupby(states)]
 
 
 def test_a_bounded_program_needs_no_spark():

@@ -336,13 +336,18 @@ def _in_known_tasks(source: Source) -> bool:
 
 def may_reject(node: Node) -> bool:
     """Whether the step may send rows to ``rejected``."""
-    if isinstance(node, KafkaSource):
-        return node.format != "raw"
-    if isinstance(node, FilesSource):
-        return decodes_lines(node)
-    if isinstance(node, Function | Filter | Select | WithColumns):
-        return node.on_error == "reject"
-    return isinstance(node, EventTime)
+    match node:
+        case KafkaSource():
+            return node.format != "raw"
+        case FilesSource():
+            return decodes_lines(node)
+        case Function() | Filter() | Select() | WithColumns():
+            return node.on_error == "reject"
+        case EventTime():
+            return True
+        case Source() | Union() | Stateful() | SideOutput() | Rejected() | Sink():
+            return False
+    raise unknown_kind(node)
 
 
 def _after(input: Instance, node: Node, role: Role, port: Port | None = None) -> Instance:

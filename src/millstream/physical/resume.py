@@ -21,7 +21,7 @@ from millstream.plan.sql.expressions import is_pyspark_column
 
 OF = "    of     "
 """How a line begins that is only there to distinguish a step from others like it."""
-NAMES = ".named('…') for a grouping, name='…' for a source"
+NAMES = ".named('…') for a step, name='…' for a source"
 
 
 def stateful_plan(plan: Physical) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 FileFormat = Literal["parquet", "json", "csv", "text"]
 FileMode = Literal["append", "overwrite", "error"]
-Changes = Literal["changelog", "upsert"]
+ChangeFormat = Literal["changelog", "upsert"]
 Delivery = Literal["exactly_once", "at_least_once"]
 Columns = str | tuple[str, ...]
 """One column as it is, or several as a JSON object."""
@@ -74,7 +74,7 @@ class Kafka(Target):
     value: Columns
     headers: tuple[tuple[str, str], ...]
     partition_by: Columns | None
-    changes: Changes
+    changes: ChangeFormat
     retracts: bool
     delivery: Delivery
     servers: str | None

@@ -10,7 +10,24 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError
-from millstream.plan.nodes import Function, KeyFunction, Node, OnError, Sink, Stateful, walk
+from millstream.plan.nodes import (
+    EventTime,
+    Filter,
+    Function,
+    KeyFunction,
+    Node,
+    OnError,
+    Rejected,
+    Select,
+    SideOutput,
+    Sink,
+    Source,
+    Stateful,
+    Union,
+    WithColumns,
+    unknown_kind,
+    walk,
+)
 from millstream.plan.targets import Each
 from millstream.plan.types.schema import Schema
 
@@ -57,6 +74,12 @@ def user_functions(*outputs: Node) -> Iterator[UserFunction]:
                     yield UserFunction(node.name, name, function)
             case Sink(target=Each(function=function, table=None)):
                 yield UserFunction(node.name, function_name(function), function)
+            case Source() | Union() | SideOutput() | Rejected() | Sink():
+                pass
+            case EventTime() | Filter() | Select() | WithColumns():
+                pass
+            case _:
+                raise unknown_kind(node)
 
 
 def key_function(function: Callable[..., Any], type: Any) -> KeyFunction:

@@ -10,7 +10,7 @@ from millstream.model.errors import PlanError
 from millstream.plan.build.kafka import checked_servers, checked_topic
 from millstream.plan.lineage import feeding, kind_column, taking_back
 from millstream.plan.nodes import Node
-from millstream.plan.targets import Changes, Columns, Delivery, Kafka
+from millstream.plan.targets import ChangeFormat, Columns, Delivery, Kafka
 from millstream.plan.types.schema import Schema
 
 
@@ -28,7 +28,7 @@ def kafka_target(
 ) -> Kafka:
     """Where and how the rows of a step become records."""
     schema = input.schema
-    known: Changes = one_of(changes, "changes", get_args(Changes))
+    known: ChangeFormat = one_of(changes, "changes", get_args(ChangeFormat))
     chosen = _columns(key, schema) if key is not None else _key(input, known)
     retracts = taking_back(input) is not None
     all_columns = tuple(name for name in schema.names if name != kind_column(input))

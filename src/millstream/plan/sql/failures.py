@@ -7,7 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.model.errors import RunError
-from millstream.plan.nodes import Filter, Node, Port, Select, Stateful, WithColumns
+from millstream.plan.nodes import (
+    EventTime,
+    Filter,
+    Function,
+    Node,
+    Port,
+    Rejected,
+    Select,
+    SideOutput,
+    Sink,
+    Source,
+    Stateful,
+    Union,
+    WithColumns,
+    unknown_kind,
+)
 from millstream.plan.records import shown
 from millstream.plan.sql.expressions import Expression
 
@@ -48,6 +63,10 @@ def sql_of(node: Node) -> Iterator[Sql]:
         case Stateful():
             for port in node.ports:
                 yield from port_sql(node, port)
+        case Source() | EventTime() | Function() | Union() | SideOutput() | Rejected() | Sink():
+            return
+        case _:
+            raise unknown_kind(node)
 
 
 def port_sql(node: Stateful, port: Port) -> Iterator[Sql]:
