@@ -47,7 +47,7 @@ RETURNED = (
     "millstream.kafka.local.start_broker",
     "millstream.kafka.settings.client_settings",
 )
-"""What users meet without importing it from ``millstream``: results, and what guides name."""
+"""Names that users do not import from ``millstream``: results, and names in the guides."""
 
 INTRODUCTION = """\
 # API reference
@@ -96,7 +96,7 @@ def exported(module: Module) -> list[str]:
 
 
 def entries(package: Module) -> list[tuple[str, Documented]]:
-    """The public names outside of ``testing``, each with its module, in the order of the source."""
+    """The public names outside ``testing``, each with its module, in the order of the source."""
     found = [target(package[name]) for name in exported(package)]
     found += [target(package[path.removeprefix("millstream.")]) for path in RETURNED]
     return [(entry.module.path, entry) for entry in sorted(found, key=in_module)]
@@ -119,7 +119,7 @@ def testing(package: Module) -> list[tuple[str, Documented]]:
 
 
 def target(found: griffe.Object | griffe.Alias) -> Documented:
-    """What a name stands for, where it is defined."""
+    """The definition of a name."""
     if isinstance(found, Module):  # which hides the function of its name: ms.pipeline
         found = found[found.name]
     entry = found.final_target if isinstance(found, griffe.Alias) else found
@@ -151,7 +151,7 @@ def anchor(text: str) -> str:
 
 
 def wrapped(words: list[str]) -> Iterator[str]:
-    """The words in lines that are not long, with dots between them."""
+    """The words in short lines, with dots between them."""
     line = ""
     for word in words:
         if line and len(line) + len(word) > 105:
@@ -182,7 +182,7 @@ def fields(entry: Class) -> list[str]:
 
 
 def methods(entry: Class) -> list[Documented]:
-    """What gets a heading of its own: methods, and properties with an example."""
+    """Members with a heading: methods, and properties with an example."""
     return [each for each in members(entry) if isinstance(each, Function) or example(each)]
 
 
@@ -272,7 +272,7 @@ def in_millstream(line: str, names: list[str]) -> str:
 
 
 def types(package: Module, sections: Iterable[list[Documented]]) -> Iterator[str]:
-    """The aliases that signatures name, with what they stand for."""
+    """The aliases in signatures, with their definitions."""
     functions = [
         function
         for section in sections
