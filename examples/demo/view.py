@@ -16,7 +16,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from millstream.reports.amounts import rate_in_words
+from millstream.model.amounts import rate_in_words
 from millstream.reports.progress import Progress, watermark_in_words
 
 from .program import LATENESS

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-
 import pytest
 
 import millstream as ms
-from millstream.jobs.html import job_as_html
 from millstream.model.errors import PlanError
-from millstream.reports.tracker import Tracker
 
 
 def numbers():
@@ -24,25 +20,6 @@ def test_a_job_reports_how_many_rows_each_sink_got():
         repr(job) == "<Job 'sizes': finished; 1 row in 'big', 2 rows in 'odd'; 0 late, 0 rejected>"
     )
     assert job.rows("odd") == [{"n": 1}, {"n": 3}]
-
-
-def test_a_job_in_a_notebook_shows_its_state_and_counts_above_the_picture_of_its_program():
-    job = numbers().collect("all <&>").run("sizes")
-    page = job._repr_html_()
-    above, picture = page[: page.index("<svg")], page[page.index("<svg") :]
-    shown = " ".join(ElementTree.fromstring(f"<page>{above}</page>").itertext())
-    assert shown.split()[:2] == ["sizes", "finished"]
-    assert "3 to all <&>" in shown
-    assert "numbers" in "".join(ElementTree.fromstring(picture).itertext())
-    assert not hasattr(job, "_repr_svg_")  # a notebook would show only one of them
-
-
-def test_a_failed_job_shows_its_error_in_a_notebook():
-    tracker = Tracker()
-    tracker.fail("MS201 in step 'parse': <lambda> failed")
-    page = job_as_html("totals", tracker.progress(), "<svg/>")
-    shown = " ".join(ElementTree.fromstring(f"<page>{page}</page>").itertext())
-    assert "totals failed MS201 in step 'parse': <lambda> failed" in " ".join(shown.split())
 
 
 def test_rows_of_an_unknown_sink_are_refused_with_the_known_ones():

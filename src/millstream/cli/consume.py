@@ -15,7 +15,7 @@ from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_fo
 from millstream.kafka.client.consuming import consume
 from millstream.kafka.client.positions import position
 from millstream.kafka.client.records import Encoding, Record
-from millstream.reports.amounts import counted
+from millstream.model.amounts import counted
 
 
 def command(

@@ -12,7 +12,7 @@ from millstream.cli.connecting import Config, Servers, Settings, connected
 from millstream.cli.printing import AsJson, print_done, print_json, print_line, print_table
 from millstream.kafka.admin import groups
 from millstream.kafka.client.positions import position
-from millstream.reports.amounts import counted
+from millstream.model.amounts import counted
 
 app = typer.Typer(help="Consumer groups of a Kafka cluster.", no_args_is_help=True)
 

@@ -18,7 +18,7 @@ from millstream.kafka.client.partitioning import CLIENT_SETTINGS, Partitioner, p
 from millstream.kafka.client.producing import Deliveries, Lines, produce
 from millstream.kafka.client.records import Encoding, NewRecord, decoded, header_name, timestamp_of
 from millstream.kafka.client.rights import check_topic_rights
-from millstream.reports.amounts import counted
+from millstream.model.amounts import counted
 
 _LONGEST = 100_000_000  # bytes of a record: brokers accept no longer request, and check the rest
 _BATCH = 1_000_000  # bytes of records that are sent together

@@ -20,7 +20,7 @@ from millstream.cli.printing import (
 from millstream.kafka.admin import topics
 from millstream.kafka.client.metadata import topic_names
 from millstream.kafka.client.positions import position
-from millstream.reports.amounts import counted
+from millstream.model.amounts import counted
 
 app = typer.Typer(help="Topics of a Kafka cluster.", no_args_is_help=True)
 

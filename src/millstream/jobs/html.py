@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from millstream.reports.amounts import rate_in_words
+from millstream.model.amounts import rate_in_words
 from millstream.reports.progress import Progress, State, size_in_words, watermark_in_words
 
 _COLOURS: dict[State, str] = {"running": "#1a7f37", "finished": "#1a7f37", "failed": "#cf222e"}

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from millstream.jobs.html import job_as_html
+from millstream.model.amounts import counted
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.nodes import Node, Sink
 from millstream.plan.targets import Memory
-from millstream.reports.amounts import counted
 from millstream.reports.progress import Progress
 from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt

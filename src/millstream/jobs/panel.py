@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from millstream.jobs.summary import LISTED, batches, with_steps
-from millstream.reports.amounts import rate_in_words
+from millstream.model.amounts import rate_in_words
 from millstream.reports.progress import Progress, State, size_in_words, watermark_in_words
 
 TICK = 0.2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from millstream.reports.amounts import counted
+from millstream.model.amounts import counted
 from millstream.reports.progress import Progress
 
 LISTED = 5

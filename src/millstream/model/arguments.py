@@ -46,15 +46,6 @@ def checked_count(value: Any, what: str, example: int, most: int | None = None) 
     )
 
 
-def counted(n: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"1 {what}" if n == 1 else f"{n} {what}s"
-
-
 def as_code(value: object) -> str:
     """A value of the model as a program writes it: errors suggest code that can be pasted.
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from millstream.model.amounts import counted, length_in_words, rate_in_words
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.reports.amounts import counted, length_in_words, rate_in_words
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 """Where a job is in its life; the last three are ends."""

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from millstream.engine.python_rows import python_rows
+from millstream.model.amounts import counted
 from millstream.plan.build.functions import function_name
 from millstream.plan.targets import Each, Memory, Target
 from millstream.reference.functions import cause_of, failure
-from millstream.reports.amounts import counted
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import Committer, SinkKind
 from millstream.sinks.slices import Slice

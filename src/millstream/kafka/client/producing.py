@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError as Failure
 from confluent_kafka import KafkaException, Message, Producer
 
 from millstream.kafka.client.records import Encoding, NewRecord, decoded, from_json
+from millstream.model.amounts import counted
 from millstream.model.errors import KafkaError, PlanError
-from millstream.reports.amounts import counted
 
 _TICK = 0.2  # seconds
 _TOLD = 10  # failures told as they come

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.model.arguments import counted
+from millstream.model.amounts import counted
 from millstream.model.windowing import Windowing
 from millstream.plan.build.functions import function_name
 from millstream.plan.explain.words import keys_text, named_text, when_text, where_text

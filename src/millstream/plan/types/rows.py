@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from millstream.model.arguments import counted
+from millstream.model.amounts import counted
 from millstream.model.errors import PlanError, RunError, in_step
 from millstream.plan.records import shown
 from millstream.plan.types.schema import Field, Schema

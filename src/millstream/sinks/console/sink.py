@@ -9,8 +9,8 @@ import pyarrow as pa
 from rich.console import Console as Terminal
 from rich.text import Text
 
+from millstream.model.amounts import counted
 from millstream.plan.targets import Console, Memory, Target
-from millstream.reports.amounts import counted
 from millstream.sinks.console.cells import columns_of
 from millstream.sinks.console.table import fitting
 from millstream.sinks.fence import NO_FENCE, Fence

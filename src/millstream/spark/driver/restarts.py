@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from millstream.model.amounts import counted
 from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node
-from millstream.reports.amounts import counted
 from millstream.reports.tracebacks import full_tracebacks
 
 _LOSSES = {

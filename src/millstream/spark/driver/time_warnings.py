@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import Row
 
-from millstream.reports.amounts import counted, length_in_words
+from millstream.model.amounts import counted, length_in_words
 from millstream.reports.progress import AFTER_ALL, BEFORE_ALL, Split, moment
 
 EVERY = 60.0

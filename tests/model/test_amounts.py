@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from millstream.reports.amounts import counted, length_in_words
+from millstream.model.amounts import counted, length_in_words
 
 
 def test_one_thing_is_no_plural_and_thousands_are_set_apart():
