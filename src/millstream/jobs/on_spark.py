@@ -50,13 +50,13 @@ def prepare(
     """Starts Spark, and checks what can be checked before any row is read."""
     from millstream.physical.plan import physical
     from millstream.sinks.kinds import sinks_of
-    from millstream.spark.compat.versions import check_spark
+    from millstream.spark.compat.checks import check_session
+    from millstream.spark.compat.remote import is_remote
     from millstream.spark.connect import check_tables
     from millstream.spark.driver.failures import explained
     from millstream.spark.driver.gateway import forget_ended_jvm
     from millstream.spark.driver.session import (
         checked_session,
-        is_remote,
         local_session,
         sees_files,
         shares_files,
@@ -74,7 +74,7 @@ def prepare(
     made = spark or local_session(name, kafka=bool(topics), announce=announce)
     announce("starting the query")
     with explained():
-        check_spark(made.version)
+        check_session(made, streaming)
         session = checked_session(made, streaming, kafka=bool(topics))
     if is_remote(session):
         check_tables(plan.sinks)
@@ -138,10 +138,10 @@ def start_streaming(
     ``ours`` is a session that Millstream has made, and may set up as the job needs it.
     """
     from millstream.jobs.starting import RUNNING
+    from millstream.spark.compat.remote import is_remote
     from millstream.spark.driver.checkpoint import opened
     from millstream.spark.driver.failures import explained
     from millstream.spark.driver.ledger import Ledger
-    from millstream.spark.driver.session import is_remote
     from millstream.spark.driver.shard_progress import Standing
     from millstream.spark.driver.streaming_job import StreamingJob
     from millstream.spark.sources.file_tasks import keep_packing, packing_of

@@ -30,8 +30,9 @@ from millstream.plan.nodes import Node, walk
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.ordering import ordering
 from millstream.sinks.memory import Rows
+from millstream.spark.compat.remote import is_remote
 from millstream.spark.driver.failures import explained
-from millstream.spark.driver.session import is_remote, local_session
+from millstream.spark.driver.session import local_session
 from millstream.spark.driver.shard_labels import labels_of
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.program import Lowered, lower

@@ -16,14 +16,14 @@ SPARK = "4.2"
 
 def check_pyspark() -> None:
     """MS222: the installed PySpark is of another release, or there is none."""
-    found = _installed()
+    found = installed_pyspark()
     if found is None:
         raise _wrong("no PySpark is installed")
     if not fits(found):
         raise _wrong(f"PySpark {found} is installed{_also(found)}")
 
 
-def _installed() -> str | None:
+def installed_pyspark() -> str | None:
     """The version that ``import pyspark`` would give: without importing it, for writers need none.
 
     The version of the package is not always that: PYTHONPATH may have another one in front of it.

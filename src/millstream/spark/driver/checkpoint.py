@@ -18,13 +18,13 @@ from millstream.physical.plan import Physical
 from millstream.physical.resume import NAMES, OF, check_distinguishable, stateful_plan
 from millstream.reports.tracebacks import instead_of
 from millstream.sinks.fence import NO_FENCE, Fence
+from millstream.spark.compat.messages import BEGUN_TWICE
 from millstream.spark.driver.damage import PLAN, check_logs, check_no_state, kept_plan
 from millstream.spark.driver.ownership import Owner
 from millstream.spark.driver.scratch import scratch_folder
 from millstream.spark.sources.file_tasks import Packing
 from millstream.system.folders import AGAIN, Folder
 
-_BEGUN_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
 _PROBE = "probe.tmp"
 _FULL = re.compile("No space left on device|Disk quota exceeded")
 
@@ -65,7 +65,7 @@ class Checkpoint:
             return error
         try:
             self.fence.check()
-            if _BEGUN_TWICE in str(error):
+            if BEGUN_TWICE in str(error):
                 raise self._woken()
             if isinstance(error, Exception) and not isinstance(error, MillstreamError):
                 self._check_writable(str(error))

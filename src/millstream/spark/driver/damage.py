@@ -12,6 +12,7 @@ from typing import Any
 
 from millstream.model.errors import RunError
 from millstream.plan.nodes import FrameSource, SocketSource, Source
+from millstream.spark.compat.offset_log import COMMITS, OFFSETS, is_entry, last_batch
 from millstream.system.folders import Folder
 
 PLAN = "plan.json"
@@ -57,15 +58,14 @@ def check_no_state(place: Folder) -> None:
 def check_logs(place: Folder, sources: Iterable[Source]) -> None:
     """MS210: the newest of what Spark has noted of the job cannot be read, or is gone."""
     _check_log(place, "spark/metadata", _is_metadata)
-    newest = dict.fromkeys(("offsets", "commits"), -1)
-    for log in newest:
-        numbers = [int(name) for name in place.names(f"spark/{log}") if name.isdecimal()]
-        if numbers:
-            newest[log] = max(numbers)
-            _check_log(place, f"spark/{log}/{newest[log]}", _is_entry)
-    if newest["commits"] > newest["offsets"]:  # Spark notes a batch before it begins
-        raise _damaged(place, f"spark/offsets/{newest['commits']}", "is missing")
-    if newest["offsets"] < 0:
+    begun, committed = last_batch(place, OFFSETS), last_batch(place, COMMITS)
+    for log, newest in ((OFFSETS, begun), (COMMITS, committed)):
+        if newest is not None:
+            _check_log(place, f"{log}/{newest}", is_entry)
+    if committed is not None and (begun is None or committed > begun):
+        # Spark notes a batch before it begins.
+        raise _damaged(place, f"{OFFSETS}/{committed}", "is missing")
+    if begun is None:
         return
     if "metadata" not in place.names("spark"):
         raise _damaged(place, "spark/metadata", "is missing")
@@ -90,15 +90,6 @@ def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> Non
 def _is_metadata(text: str) -> bool:
     """Spark's id of the query."""
     return isinstance(json.loads(text), dict)
-
-
-def _is_entry(text: str) -> bool:
-    """A version, and then JSON or a dash in each line: offsets may be 0, or of no partition."""
-    version, *entries = text.splitlines() or [""]
-    for each in entries:
-        if each != "-":
-            json.loads(each)
-    return version.startswith("v") and bool(entries)
 
 
 def _is_list(value: Any, of: type) -> bool:

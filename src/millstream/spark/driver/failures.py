@@ -13,6 +13,7 @@ from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanErro
 from millstream.physical.plan import Physical
 from millstream.plan.sql.failures import SqlError, sql_failure, sql_failure_somewhere
 from millstream.reports.tracebacks import full_tracebacks, instead_of, worker_traceback
+from millstream.spark.compat import messages
 from millstream.spark.driver.gateway import jvm_ended, lost_jvm
 from millstream.spark.driver.kafka_failures import client_error, lost_records
 from millstream.spark.lower.sql_listing import Listing
@@ -24,30 +25,11 @@ _TOLD = re.compile(
     re.DOTALL,
 )
 
-_NO_PATH = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (?P<path>[^\n]*)\. SQLSTATE")
-_WRONG_TYPE = re.compile(
-    r"while reading file (?P<file>[^\n]*)\. Data type mismatches when reading Parquet column "
-    r"\[(?P<column>[^\n]*)\]\. Expected Spark type (?P<wanted>[^\n]*), actual Parquet type "
-    r"(?P<found>[^\n]*)\. SQLSTATE"
-)
 _NOT_THERE = "ModuleNotFoundError: No module named 'millstream'"
 
 
 _MOST_LINES = 8
-_CAUSED_BY = re.compile(r"^(?:Caused by)?: (\S.*)", re.MULTILINE)  # as Java and Py4J write it
-_STREAM_ENDED = " terminated with exception: "
 _OF_DATA = ("USER_RAISED_EXCEPTION", "INVALID_FORMAT")  # of which the state does not say it
-_CONDITION = r"\[(?P<condition>[A-Z][A-Z0-9_]{3,}(?:\.[A-Z0-9_]+)?)\] "
-_FAILED = re.compile(
-    _CONDITION + r"(?P<why>(?:(?!SQLSTATE: |\[[A-Z0-9_.]{4,}\] ).)*)SQLSTATE: (?P<state>\w{5})"
-    r"(?:\s*\n== SQL \(line (?P<line>\d+), position (?P<position>\d+)\) ==\n"
-    r"[^\n]*\n *(?P<part>\^+))?"
-    r"(?:\s*\n== DataFrame ==\n[^\n]* was called from\n(?P<site>[^\n]*))?",
-    re.DOTALL,
-)
-_ADVICE = re.compile(
-    r"\.? (?:Use |If necessary |Correct the value|To return NULL|Please,? ).*", re.DOTALL
-)
 _ADVICE_OF_SPARK = (
     "what Spark raised is in error.__context__, and shown with MILLSTREAM_TRACEBACK=full"
 )
@@ -91,10 +73,10 @@ def accepted(listing: Listing) -> Iterator[None]:
         yield
     except AnalysisException as error:
         text = str(error)
-        why, _, rest = _ADVICE.sub("", text).partition("SQLSTATE: ")
-        why = re.sub(r"^\[[A-Z0-9_.]+\] ", "", why).strip().rstrip(".")
-        line = re.search(r"; line (\d+) pos", rest)
-        sql = listing.at(int(line[1])) if line else None
+        why, _, rest = messages.ADVICE.sub("", text).partition("SQLSTATE: ")
+        why = messages.without_condition(why).strip().rstrip(".")
+        line = messages.REFUSED_AT.search(rest)
+        sql = listing.at(int(line["line"])) if line else None
         what = (
             f"{sql.place}, {sql.expression.text}, is refused by Spark"
             if sql
@@ -119,9 +101,9 @@ def _explanation(error: Exception, plan: Physical | None) -> MillstreamError | N
     text = str(error)
     if lost := lost_records(text):
         return lost
-    if wrong := _WRONG_TYPE.search(text):
+    if wrong := messages.WRONG_TYPE.search(text):
         return _of_another_type(wrong)
-    if no_path := _NO_PATH.search(text):
+    if no_path := messages.NO_PATH.search(text):
         return _no_files(no_path["path"])
     if _NOT_THERE in text:
         return _not_there()
@@ -138,8 +120,8 @@ def _of_sql(text: str, plan: Physical | None) -> RunError | None:
     """The error of an expression that failed on a row, if it is one."""
     listing = Listing(instance.node for instance in plan.instances) if plan else Listing(())
     candidates = [sql for sql in listing.all if not sql.expression.text.isidentifier()]
-    for failed in _FAILED.finditer(text):
-        why = _ADVICE.sub("", failed["why"]).strip().rstrip(".")
+    for failed in messages.FAILED.finditer(text):
+        why = messages.ADVICE.sub("", failed["why"]).strip().rstrip(".")
         sql = listing.at(int(failed["line"])) if failed["line"] else None
         if sql is not None:
             start = int(failed["position"]) - 1
@@ -175,11 +157,12 @@ def _innermost(text: str) -> list[str]:
     >>> _innermost("An error occurred while calling o2.load.\n: java.io.IOException: no disk\n")
     ['java.io.IOException: no disk']
     """
-    conditions = list(_FAILED.finditer(text))
-    caused: list[str] = _CAUSED_BY.findall(text, conditions[-1].end() if conditions else 0)
+    conditions = list(messages.FAILED.finditer(text))
+    caused: list[str] = messages.CAUSED_BY.findall(text, conditions[-1].end() if conditions else 0)
     if conditions:
         last = conditions[-1]
-        why = last["why"].partition(_STREAM_ENDED)[2] or f"{last['condition']}: {last['why']}"
+        why = last["why"].partition(messages.STREAM_ENDED)[2]
+        why = why or f"{last['condition']}: {last['why']}"
         return [*why.strip().splitlines(), *(f"Caused by: {each}" for each in caused[-1:])]
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\t")]
     return caused[-1:] or lines or ["it says nothing"]

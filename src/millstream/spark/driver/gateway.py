@@ -9,16 +9,15 @@ from contextlib import contextmanager, suppress
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
-from py4j import java_gateway as py4j_gateway  # type: ignore[import-untyped] # it has no types
 from py4j.protocol import (  # type: ignore[import-untyped]
     Py4JError,
     Py4JJavaError,
     Py4JNetworkError,
 )
-from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
 from millstream.model.errors import RunError
+from millstream.spark.compat.gateway import forget_jvm, jvm_process, starting_by
 from millstream.system.interrupts import interruptible, on_interrupt
 
 _SOON = 2.0  # seconds from the end of a JVM's connections to its own
@@ -28,7 +27,7 @@ def lost_jvm(error: BaseException) -> bool:
     """Whether an error is that of a call to a JVM that has ended."""
     if not isinstance(error, Py4JError | ConnectionError) or isinstance(error, Py4JJavaError):
         return False
-    process = _process()
+    process = jvm_process()
     if process is None:  # nobody knows of it
         return isinstance(error, Py4JNetworkError | ConnectionError)
     return _has_ended(process, _SOON)
@@ -36,7 +35,7 @@ def lost_jvm(error: BaseException) -> bool:
 
 def jvm_ended() -> RunError:
     """The error of a program whose JVM has ended, though nobody asked for it."""
-    process = _process()
+    process = jvm_process()
     code = None if process is None else process.returncode
     how = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
     return RunError(
@@ -88,36 +87,21 @@ class _Processes:
 @contextmanager
 def _processes() -> Iterator[_Processes]:
     """Notes the processes that PySpark starts meanwhile."""
-    module: Any = java_gateway
-    popen = module.Popen
-    processes = _Processes(popen)
-    module.Popen = processes.start
-    try:
-        yield processes
-    finally:
-        module.Popen = popen
+    made: list[_Processes] = []
+
+    def start(popen: Callable[..., Popen[bytes]]) -> Callable[..., Popen[bytes]]:
+        made.append(_Processes(popen))
+        return made[0].start
+
+    with starting_by(start):
+        yield made[0]
 
 
 def forget_ended_jvm() -> None:
     """Lets PySpark start a new JVM if the one that it has started has ended."""
-    process = _process()
-    if SparkContext._gateway is None or process is None or not _has_ended(process, 0):
-        return
-    context = SparkContext._active_spark_context
-    with suppress(Exception):  # it cannot tell a JVM that is gone
-        SparkContext._gateway.shutdown()
-    if context is not None:
-        context._jsc = None
-        context.stop()
-    SparkContext._gateway = SparkContext._jvm = None
-    SparkSession._instantiatedSession = SparkSession._activeSession = None
-
-
-def end_quietly(spark: SparkSession) -> None:
-    """Keeps PySpark and Py4J from printing tracebacks of their own when the JVM ends."""
-    py4j_gateway.logging = py4j_gateway.logger  # the root logger would print it
-    server: Any = spark.sparkContext._accumulatorServer
-    server.handle_error = lambda *_: None
+    process = jvm_process()
+    if process is not None and _has_ended(process, 0):
+        forget_jvm()
 
 
 def _has_ended(process: Popen[bytes], seconds: float) -> bool:
@@ -125,9 +109,3 @@ def _has_ended(process: Popen[bytes], seconds: float) -> bool:
     with suppress(TimeoutExpired):
         process.wait(seconds)
     return process.returncode is not None
-
-
-def _process() -> Popen[bytes] | None:
-    """The process of the JVM, unless PySpark was started by it."""
-    process: Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
-    return process

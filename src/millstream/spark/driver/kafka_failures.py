@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from millstream.kafka.client.rights import Right, missing_right
 from millstream.model.errors import KafkaError
-
-_LOST = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
-_RAISED = re.compile(
-    r"org\.apache\.kafka\.common\.errors\.(?P<kind>\w+)Exception: "
-    r"(?P<why>[^\n]*?)\.?(?: SQLSTATE: \w+)?(?:\n|$)"
-)
-_READ = re.compile(r"KafkaV2\[(?:Subscribe|SubscribePattern)\[(?P<topics>[^\]]*)\]\]")
+from millstream.spark.compat.messages import DATA_LOSS, KAFKA_RAISED, KAFKA_READ
 
 
 def lost_records(text: str) -> KafkaError | None:
     """The error for records that Spark was to read, and that Kafka no longer has."""
-    found = _LOST.search(text)
+    found = DATA_LOSS.search(text)
     if found is None:
         return None
     return KafkaError(
@@ -36,7 +28,7 @@ def client_error(text: str) -> KafkaError | None:
     >>> print(client_error(raised + "Not authorized to access topics: [scores]").what)
     a right is missing to read topic 'scores': Read on topic 'scores'
     """
-    found = _RAISED.search(text)
+    found = KAFKA_RAISED.search(text)
     if found is None:
         return None
     why, name = found["why"], found["why"].rpartition(": ")[2].strip("[]")
@@ -65,7 +57,7 @@ def _kept_out(why: str) -> KafkaError:
 
 
 def _gone(text: str) -> KafkaError:
-    read = _READ.search(text)
+    read = KAFKA_READ.search(text)
     which = f"a topic of {read['topics']}" if read else "a topic that the job reads"
     return KafkaError(
         "MS321",

@@ -9,6 +9,7 @@ from confluent_kafka import TopicPartition
 
 from millstream.kafka.client.positions import BEGINNING, offsets_at
 from millstream.model.errors import KafkaError
+from millstream.spark.compat.offset_log import entry_of
 from millstream.spark.sources.kafka import Topics, offsets_of
 from millstream.system.folders import Folder
 
@@ -26,7 +27,7 @@ class Losses:
 
     def __init__(self, topics: Iterable[Topics], checkpoint: str) -> None:
         self._topics = [each for each in topics if not each.source.bounded]
-        self._notes = f"{checkpoint}/spark/offsets"
+        self._checkpoint = checkpoint
 
     def of(self, batch: int) -> dict[str, int]:
         """How many records of the batch, which begins now, are gone, by the name of the source."""
@@ -45,9 +46,8 @@ class Losses:
         if batch < 0:  # what the job begins with; nothing is gone from words and instants on
             starts = [each.source.start.offsets for each in self._topics]
             return [{(topic, n): offset for topic, n, offset in each} for each in starts]
-        note = Folder.of("checkpoint", self._notes).read(str(batch))
-        _version, _settings, *told = note.decode().splitlines()
-        return offsets_of(self._topics, told)
+        entry = entry_of(Folder.of("checkpoint", self._checkpoint), batch)
+        return offsets_of(self._topics, entry.offsets)
 
 
 def _lost(topics: Topics, start: Offsets, end: Offsets) -> int:

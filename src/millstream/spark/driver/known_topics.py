@@ -11,13 +11,14 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confluent_kafka import KafkaException
 from pyarrow import fs
 
 from millstream.kafka.client.metadata import topic_ids
 from millstream.model.errors import KafkaError, RunError
+from millstream.spark.compat.offset_log import COMMITS, OFFSETS, entry_of, last_batch
 from millstream.spark.sources.kafka import Topics, offsets_of, source_lines
 from millstream.system.folders import Folder
 
@@ -150,7 +151,7 @@ class KnownTopics:
         """The topics of each source in a batch; those that fit a pattern, Spark has noted."""
         if all(each.source.pattern is None for each in self._topics):
             return [each.source.topics for each in self._topics]
-        noted = offsets_of(self._topics, self._noted(batch)[2:])
+        noted = offsets_of(self._topics, entry_of(self._folder(), batch).offsets)
         return [
             each.source.topics or {topic for topic, _ in ends}
             for each, ends in zip(self._topics, noted, strict=True)
@@ -191,21 +192,23 @@ class KnownTopics:
         A batch that was begun and not committed is replayed without the topic: what it has read is
         not there any more.
         """
-        begun, committed = self._last("spark/offsets"), self._last("spark/commits")
+        place = self._folder()
+        begun, committed = last_batch(place, OFFSETS), last_batch(place, COMMITS)
         if committed is None:
             self._forget_start(recreated)
         if begun is None:
             return 0
         ends = []
         for batch in range(max(0, begun if begun == committed else begun - 1), begun + 1):
-            version, settings, *notes = self._noted(batch)
+            entry = entry_of(place, batch)
+            notes = list(entry.offsets)
             number = source_lines(self._topics, notes)[self._topics.index(recreated.topics)]
             if number is None:
                 continue
             offsets = json.loads(notes[number])
             ends.append(offsets.pop(recreated.name, {}))
             notes[number] = json.dumps(offsets)
-            self._replace("spark/offsets", str(batch), "\n".join([version, settings, *notes]))
+            self._replace(OFFSETS, str(batch), str(replace(entry, offsets=tuple(notes))))
         if len(ends) < 2:
             return 0
         return sum(max(0, end - ends[0].get(n, 0)) for n, end in ends[1].items())
@@ -223,13 +226,6 @@ class KnownTopics:
                 offsets = json.loads(note)
                 del offsets[recreated.name]
                 self._replace(below, "0", f"{version}\n{json.dumps(offsets)}")
-
-    def _last(self, log: str) -> int | None:
-        names = self._folder().names(log)
-        return max((int(name) for name in names if name.isdecimal()), default=None)
-
-    def _noted(self, batch: int) -> list[str]:
-        return self._folder().read(f"spark/offsets/{batch}").decode().splitlines()
 
     def _replace(self, below: str, name: str, text: str) -> None:
         """Writes a file under another name first: whoever is killed leaves no half of one."""

@@ -12,6 +12,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from millstream.model.errors import RunError
+from millstream.spark.compat.offset_log import OFFSETS, last_batch
 from millstream.spark.driver.damage import PLAN
 from millstream.spark.driver.ownership import Owner
 from millstream.system.folders import Folder
@@ -40,8 +41,8 @@ def repair(checkpoint: str, job: str, watermark: int) -> Repair:
     folder = f"{checkpoint.rstrip('/')}/{job}"
     place = Folder.of(job, folder, "checkpoint")
     with place.errors():
-        begun = [int(name) for name in place.names("spark/offsets") if name.isdecimal()]
-        if PLAN not in place.names() or not begun:
+        begun = last_batch(place, OFFSETS)
+        if PLAN not in place.names() or begun is None:
             raise RunError(
                 "MS217",
                 f"there is nothing to repair in {folder!r}: no job has run a batch there",
@@ -49,7 +50,7 @@ def repair(checkpoint: str, job: str, watermark: int) -> Repair:
             )
         owner = Owner.take(job, checkpoint)
         try:
-            made = Repair(max(begun) + 1, watermark)
+            made = Repair(begun + 1, watermark)
             # One that no batch has made yet gives way to this one.
             kept = [each for each in repairs_in(folder) if each.batch < made.batch] + [made]
             with place.create(f"{_REPAIRS}.tmp") as stream:

@@ -15,16 +15,7 @@ from millstream.model.errors import MillstreamError, RunError
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node
 from millstream.reports.tracebacks import full_tracebacks
-
-_LOSSES = {
-    "Python worker exited unexpectedly": "a Python worker has died",
-    "Python worker failed to connect back": "a Python worker did not start within 10 s",
-    "ExecutorLostFailure": "an executor was lost",
-    "java.net.SocketException": "the connection to a Python worker was lost",
-    "java.io.EOFException": "the connection to a Python worker was lost",
-    "java.nio.channels.ClosedChannelException": "the connection to a Python worker was lost",
-}
-"""What Spark says of the loss of a process, and what that means."""
+from millstream.spark.compat.messages import LOSSES
 
 WITHIN = 600.0
 """So many seconds a restart counts."""
@@ -36,7 +27,7 @@ def loss_of(error: BaseException) -> str | None:
     if isinstance(error, MillstreamError):
         return None
     text = str(error)
-    return next((loss for sign, loss in _LOSSES.items() if sign in text), None)
+    return next((loss for sign, loss in LOSSES.items() if sign in text), None)
 
 
 class Restarts:

@@ -11,14 +11,16 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 
-from pyspark import SparkContext
 from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from millstream.kafka.local.jar import pinned
 from millstream.kafka.local.jars import are_cached, jars
 from millstream.model.errors import RunError
-from millstream.spark.driver.gateway import end_quietly, started_jvm
+from millstream.spark.compat.checkpoint_files import FILE_MANAGER
+from millstream.spark.compat.gateway import end_quietly, has_context, run_workers_by
+from millstream.spark.compat.remote import is_local, is_remote
+from millstream.spark.driver.gateway import started_jvm
 from millstream.spark.driver.scratch import scratch_folder
 from millstream.spark.driver.stderr_filter import LOGGING, less_noise, quiet_errors
 from millstream.system.java import checked_java
@@ -32,10 +34,6 @@ _NEEDED = {
     # Everywhere in Millstream a timestamp without a zone is in UTC.
     "spark.sql.session.timeZone": "UTC",
 }
-
-_CHECKPOINTS = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
 
 _QUICKLY = "-XX:TieredStopAtLevel=1"
 _FRUGALLY = "-XX:+UseSerialGC"
@@ -118,16 +116,6 @@ def _nothing(spark: SparkSession) -> None:
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 
 
-def is_remote(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
-
-
-def is_local(spark: SparkSession) -> bool:
-    """Whether all that Spark does is done on this machine, as far as anyone can tell."""
-    return not is_remote(spark) and str(spark.conf.get("spark.master", None)).startswith("local")
-
-
 def _check_connector(spark: SparkSession) -> None:
     some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
     try:
@@ -165,8 +153,7 @@ def local_session(
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        # The other way to write files, Spark's first choice, starts ten processes for each of them.
-        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
         # Hadoop keeps checksums of local files, and checks them, already.
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         # Sorts and maps begin with a page, of 64 MB with a heap of some gigabytes. The young part
@@ -201,13 +188,13 @@ def local_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     quiet_errors()
-    if SparkContext._active_spark_context is None:
+    if not has_context():
         announce("starting Java and Spark")
     with less_noise():
         session = started_jvm(builder.getOrCreate)
     end_quietly(session)
     if is_local(session):
-        session.sparkContext.pythonExec = _early_python(os.environ["PYSPARK_PYTHON"])
+        run_workers_by(session, _early_python(os.environ["PYSPARK_PYTHON"]))
     return session
 
 
@@ -246,7 +233,7 @@ def _beside_the_program() -> str:
 def _early_python(python: str) -> str:
     """A command that runs this Python by way of ``early_start``; Spark takes only one word."""
     command = Path(_sockets(), "python")
-    script = Path(__file__).parents[1] / "worker" / "early_start.py"
+    script = Path(__file__).parents[1] / "compat" / "early_start.py"
     command.write_text(f'#!/bin/sh\nexec {quote(python)} -I -S {quote(str(script))} "$@"\n')
     command.chmod(0o700)
     return str(command) if os.access(command, os.X_OK) else python  # /tmp may be for data only

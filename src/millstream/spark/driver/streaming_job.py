@@ -16,6 +16,7 @@ from millstream.physical.plan import Physical
 from millstream.plan.nodes import Source
 from millstream.reports.outcome import Outcome, error_text, log
 from millstream.sinks.kinds import sinks_of
+from millstream.spark.compat.remote import is_remote
 from millstream.spark.connect import Remote
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.failures import recognised, spark_failure
@@ -23,7 +24,6 @@ from millstream.spark.driver.job_batches import JobBatches, StopRequest
 from millstream.spark.driver.ledger import Ledger, Stopped
 from millstream.spark.driver.query_start import QueryStart
 from millstream.spark.driver.restarts import Restarts, keeps_dying, loss_of
-from millstream.spark.driver.session import is_remote
 from millstream.spark.sources.kafka import Positions, Topics
 from millstream.system.interrupts import interruptible
 

@@ -15,10 +15,9 @@ from sysconfig import get_paths
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from pyspark import cloudpickle
-
 from millstream.model.errors import PlanError
 from millstream.plan.build.functions import UserFunction
+from millstream.spark.compat.pickler import Pickler, pickled_by_value
 
 _CACHED = type(functools.cache(len))
 _Reduced = str | tuple[Any, ...]
@@ -36,8 +35,7 @@ def pickled(value: Any) -> bytes:
 
 
 def _reduced(cached: Any) -> _Reduced:
-    registered = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
-    by_value = cached.__module__ in ("__main__", *registered)
+    by_value = cached.__module__ in ("__main__", *pickled_by_value())
     if not by_value and "<locals>" not in cached.__qualname__:
         return str(cached.__qualname__)  # a worker imports it
     settings = cached.cache_parameters()
@@ -48,11 +46,11 @@ def _cached_again(function: Callable[..., Any], most: int | None, typed: bool) -
     return functools.lru_cache(most, typed)(function)
 
 
-class _Pickler(cloudpickle.CloudPickler):
+class _Pickler(Pickler):
     """Spark's own, which takes a cached function for one that workers can import."""
 
     dispatch_table = ChainMap(  # noqa: RUF012 - of all picklers, as in the class that it is of
-        {_CACHED: _reduced}, cloudpickle.CloudPickler.dispatch_table
+        {_CACHED: _reduced}, Pickler.dispatch_table
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from millstream.model.errors import PlanError
@@ -29,6 +28,7 @@ from millstream.plan.nodes import (
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.ddl import read_type
 from millstream.plan.types.schema import Field, Schema, hidden
+from millstream.spark.compat.arrow_types import arrow_field
 
 
 class RowTypes(dict[Instance, StructType]):
@@ -105,7 +105,7 @@ def arrow_of(struct: StructType) -> pa.Schema:
 
 def _arrow_field(field: StructField) -> pa.Field:
     try:
-        return to_arrow_schema(StructType([field]), timezone="UTC").field(0)
+        return arrow_field(field)
     except PySparkTypeError:
         raise PlanError(
             "MS125",

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 
 from millstream.model.errors import RunError
-from millstream.spark.driver.session import is_remote
+from millstream.spark.compat.remote import is_remote
 
 Packing = Mapping[str, str]
 """Settings of Spark, by name."""

@@ -25,7 +25,7 @@ from millstream.kafka.settings import DECIDED, java_settings, translated
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Position, Source
 from millstream.spark.columns import col, reject_text
-from millstream.spark.driver.session import is_local
+from millstream.spark.compat.remote import is_local
 
 REJECTED = "__millstream_refused"
 """The column that tells why a record did not parse, and in a new line the record."""

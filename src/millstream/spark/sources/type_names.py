@@ -6,10 +6,10 @@ from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
-from pyspark.sql.pandas.types import from_arrow_type
 
 from millstream.model.errors import PlanError
 from millstream.plan.build.frames import type_text
+from millstream.spark.compat.arrow_types import spark_type
 
 
 @lru_cache(maxsize=256)
@@ -23,6 +23,6 @@ def type_name(kind: pa.DataType) -> str:
     from millstream.plan.types.ddl import read_type
 
     try:
-        return read_type(type_text(from_arrow_type(kind)))
+        return read_type(type_text(spark_type(kind)))
     except (PySparkTypeError, PlanError):
         return str(kind)

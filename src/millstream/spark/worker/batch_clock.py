@@ -9,12 +9,12 @@ the thread that runs a batch.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
+from millstream.spark.compat.offset_log import entry_of
 from millstream.system.folders import Folder
 
 
@@ -28,9 +28,8 @@ class Moment:
 
 def announce(session: SparkSession, run: str, checkpoint: str, batch: int) -> None:
     """Lets the tasks of a batch, which begins now, know when it is."""
-    note = Folder.of("checkpoint", f"{checkpoint}/spark/offsets").read(str(batch))
-    _version, settings, *_offsets = note.decode().splitlines()
-    announce_moment(session, run, Moment(batch, json.loads(settings)["batchTimestampMs"] * 1000))
+    clock = entry_of(Folder.of("checkpoint", checkpoint), batch).clock
+    announce_moment(session, run, Moment(batch, clock * 1000))
 
 
 def announce_moment(session: SparkSession, run: str, moment: Moment) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from millstream.spark.compat.state_client import leave_open
 
 if TYPE_CHECKING:
     from millstream.engine.state.store import ShardState
@@ -72,7 +73,7 @@ class Step(StatefulProcessor):
 
     def close(self) -> None:
         """Leaves it to Spark to end the talk about state; what was imported for it, is kept."""
-        _leave_open(self._handle._statefulProcessorApiClient)
+        leave_open(self._handle)
         _keep_all()
 
     def _run(
@@ -101,22 +102,6 @@ class Step(StatefulProcessor):
         if timer is not None and known != timer:
             self._handle.registerTimer(timer)
         state.document.timer = timer
-
-
-# More than tasks that may end at a time: a worker is free for the next one a little before that.
-_talks: deque[Any] = deque(maxlen=16)
-
-
-def _leave_open(client: Any) -> None:
-    """Keeps a task's connection to the state open until Spark has closed its own end.
-
-    Spark 4.2 serves the state of a task in a thread of its own. If that is told of the end, or
-    finds the connection closed, it is over and has closed nothing: each task of each batch would
-    leave a file open in the executor, for ever. If it still waits when the task is over, it is
-    interrupted, which closes the connection.
-    """
-    client.set_handle_state = lambda state: None
-    _talks.append(client)
 
 
 @cache

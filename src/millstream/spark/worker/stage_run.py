@@ -17,11 +17,11 @@ from millstream.engine.rows import (
     with_time,
 )
 from millstream.engine.watermarks import newest
-from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME
 from millstream.model.watermarks import latest_time
 from millstream.reference.rows import LOOKS_LIKE
 from millstream.sinks.slices import Slice, number_of
+from millstream.spark.compat.batch_id import batch_of_this_task
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.envelopes import Envelope, envelopes_in
@@ -31,8 +31,6 @@ from millstream.spark.worker.tasks.task import Task
 
 if TYPE_CHECKING:
     from millstream.spark.worker.python_stage import PythonStage
-
-_BATCH = "streaming.sql.batchId"
 
 
 class StageRun:
@@ -62,11 +60,7 @@ class StageRun:
         context = TaskContext.get()
         batch = self.stage.batch
         if batch is None:
-            # This is how Spark gives a task of a streaming query the number of its batch.
-            number = context.getLocalProperty(_BATCH) if context else None
-            if number is None:
-                raise _no_batch()
-            batch = int(number)
+            batch = batch_of_this_task()
         attempt = context.taskAttemptId() if context else 0
         return Slice(self.stage.run, batch, self._number, attempt, self._name, self.stage.owner)
 
@@ -218,12 +212,3 @@ class StageRun:
 
 def _split_name(split: Any) -> str:
     return "" if split is None else str(split)
-
-
-def _no_batch() -> RunError:
-    """Without its number, a batch could be taken for one that was written before, and lost."""
-    return RunError(
-        "MS206",
-        f"Spark does not tell its tasks the number of their batch ({_BATCH})",
-        fix="run the job with the version of PySpark that Millstream was installed with",
-    )

@@ -24,7 +24,7 @@ def command(arguments: list[str]) -> list[str]:
     connection.connect(os.environ[_PLACE])
     connection.sendall(struct.pack("!i", os.getpid()))  # which stays the same
     os.set_inheritable(connection.fileno(), True)
-    return [sys.executable, "-m", "millstream.spark.worker.driver_worker", str(connection.detach())]
+    return [sys.executable, "-m", "millstream.spark.compat.driver_worker", str(connection.detach())]
 
 
 if __name__ == "__main__":
