@@ -55,7 +55,7 @@ def test_the_truth_is_what_plain_counting_finds(tmp_path, updates):
 
     spec, fed = a_run(tmp_path, updates)
     results: dict[tuple[int, int], tuple[int, int]] = {}
-    told = []
+    expected = []
     for batch in fed:
         touched = {}
         for file in batch.files:
@@ -64,16 +64,16 @@ def test_the_truth_is_what_plain_counting_finds(tmp_path, updates):
                 at = (second - second % 10, row["key"])
                 n, s = results.get(at, (0, 0))
                 results[at] = touched[at] = (n + 1, s + row["price"])
-        told += [(*at, *result) for at, result in touched.items()]
+        expected += [(*at, *result) for at, result in touched.items()]
     if not updates:
         newest = max(second for second, _ in results)
         # Events go on for 77 s: with the watermark at 72, all windows but the last have ended.
-        told = [(*at, *result) for at, result in results.items() if at[0] < newest]
-    assert check(spec, fed) == len(told)
-    assert sorted(written(Path(spec.output)).rows()) == sorted(told)
+        expected = [(*at, *result) for at, result in results.items() if at[0] < newest]
+    assert check(spec, fed) == len(expected)
+    assert sorted(written(Path(spec.output)).rows()) == sorted(expected)
 
 
-def test_a_wrong_answer_is_told_with_its_window_and_its_key(tmp_path):
+def test_a_wrong_answer_is_reported_with_its_window_and_its_key(tmp_path):
     from benchmarks.answers import WrongAnswerError, check, written
 
     spec, fed = a_run(tmp_path)
@@ -89,7 +89,7 @@ def test_a_wrong_answer_is_told_with_its_window_and_its_key(tmp_path):
     assert "(1 in all)" in message
 
 
-def test_an_unknown_measurement_is_refused():
+def test_an_unknown_measurement_is_an_error():
     asked = [sys.executable, "-m", "benchmarks", "--only", "keys-2k"]
     ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 2

@@ -39,7 +39,7 @@ def test_all_records_are_accounted_for_and_ctrl_c_leaves_nothing_behind(tmp_path
     process = started(tmp_path, "--forever")
     assert process.stdout is not None
     lines = []
-    while not any(" - " in line for line in lines):  # until a pane was taken back
+    while not any(" - " in line for line in lines):  # until a pane was retracted
         lines.append(process.stdout.readline())
         assert lines[-1], ended(process)
     os.killpg(process.pid, signal.SIGINT)
@@ -62,15 +62,15 @@ def test_all_records_are_accounted_for_and_ctrl_c_leaves_nothing_behind(tmp_path
 
 
 def check_panes(output: str) -> None:
-    """Only what stands is taken back, and nothing is said twice."""
-    standing: dict[tuple[str, str], str] = {}
+    """Only current totals are retracted, and nothing is emitted twice."""
+    current: dict[tuple[str, str], str] = {}
     for kind, team, window, total in PANE.findall(output):
         if kind == "-":
-            assert standing.pop((team, window)) == total
+            assert current.pop((team, window)) == total
         else:
-            assert (team, window) not in standing
-            standing[team, window] = total
-    assert standing
+            assert (team, window) not in current
+            current[team, window] = total
+    assert current
 
 
 def test_ctrl_c_while_it_starts_ends_it_quietly(tmp_path):

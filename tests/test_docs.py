@@ -27,7 +27,7 @@ def text_of(document: Path) -> str:
 
 
 def code_of(document: Path) -> str:
-    """What stands in code blocks and between backquotes."""
+    """The text of code blocks and between backquotes."""
     text = text_of(document)
     blocks = re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL)
     spans = re.findall(r"`([^`\n]+)`", prose_of(document))
@@ -84,7 +84,7 @@ def test_transcripts_that_the_semantics_name_exist():
     assert named <= names
 
 
-def test_the_index_tells_of_every_error():
+def test_the_index_lists_every_error():
     index = text_of(ROOT / "docs/README.md")
     for code, about in CODES.items():
         assert f"| [{code}](errors/{code}.md) | {about} |" in index

@@ -47,7 +47,7 @@ def test_a_page_has_the_title_of_its_code(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_page_shows_how_its_error_comes_about_and_what_to_do(code: str) -> None:
+def test_a_page_shows_how_its_error_is_raised_and_what_to_do(code: str) -> None:
     _, example, advice = re.split("^## (?:Example|What to do)$", page(code), flags=re.MULTILINE)
     assert provoked(example) == {code}
     assert any(not e.exc_msg for e in doctest.DocTestParser().get_examples(advice))

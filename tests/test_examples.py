@@ -138,9 +138,9 @@ def test_team_scores_adds_up_the_scores_and_draws_them(tmp_path):
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
-def test_an_example_tells_what_it_does(file, tmp_path):
-    told = " ".join(printed(tmp_path, file.stem, "--help"))
-    assert " ".join(str(module(file.stem).__doc__).split()) in told
+def test_the_help_of_an_example_describes_it(file, tmp_path):
+    output = " ".join(printed(tmp_path, file.stem, "--help"))
+    assert " ".join(str(module(file.stem).__doc__).split()) in output
     assert list(tmp_path.iterdir()) == []
 
 

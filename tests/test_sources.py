@@ -41,7 +41,7 @@ def frame(streaming: bool = False, **columns: spark_types.DataType) -> DataFrame
     return DataFrame(spark_types.StructType(fields), streaming)
 
 
-def refused(code: str, step: str) -> Any:
+def raises(code: str, step: str) -> Any:
     return pytest.raises(ms.PlanError, match=f"^{code} in step '{step}'")
 
 
@@ -58,7 +58,7 @@ def test_a_test_stream_is_endless() -> None:
     node = test_stream({"n": int}, name="numbers").node
     assert isinstance(node, TestSource)
     assert (node.name, node.bounded) == ("numbers", False)
-    with refused("MS111", "test-1"):
+    with raises("MS111", "test-1"):
         test_stream("n itn")
 
 
@@ -104,12 +104,12 @@ def test_files_take_options_splits_and_an_end() -> None:
         ({"format": "json", "schema": "n map<int, string>"}, "MS111"),
     ],
 )
-def test_files_are_refused_in_their_step(wrong: dict[str, Any], code: str) -> None:
-    with refused(code, "files-1"):
+def test_errors_of_files_name_their_step(wrong: dict[str, Any], code: str) -> None:
+    with raises(code, "files-1"):
         ms.read_files(**{"path": "/data", "schema": SCHEMA, **wrong})
 
 
-def test_an_option_of_sparks_own_reader_is_refused_unless_that_reads_the_lines() -> None:
+def test_an_option_of_sparks_own_reader_is_an_error_unless_that_reads_the_lines() -> None:
     with pytest.raises(ms.PlanError) as error:
         ms.read_files("/data", "csv", SCHEMA, options={"mode": "FAILFAST"})
     assert error.value.what == (
@@ -137,7 +137,7 @@ def test_a_socket_gives_lines_without_end() -> None:
 
 @pytest.mark.parametrize("where", [(), ("localhost", 0), ("localhost", 65536), ("", 99), (5, 99)])
 def test_a_socket_needs_a_host_and_a_port(where: tuple[Any, ...]) -> None:
-    with refused("MS113", "socket-1"):
+    with raises("MS113", "socket-1"):
         ms.read_socket(*where)
 
 
@@ -155,11 +155,11 @@ def test_a_rate_takes_another_policy_or_no_event_time() -> None:
     assert isinstance(node, EventTime)
     assert node.watermark == ms.bounded("5s")
     assert isinstance(ms.read_rate(event_time=None).node, RateSource)
-    with refused("MS113", "rate-1"):
+    with raises("MS113", "rate-1"):
         ms.read_rate(0)
 
 
-def test_a_dataframe_tells_its_columns() -> None:
+def test_a_dataframe_provides_its_columns() -> None:
     inner = spark_types.StructType([
         spark_types.StructField("a b", spark_types.IntegerType()),
         spark_types.StructField("end", spark_types.ArrayType(spark_types.StringType())),
@@ -197,27 +197,27 @@ def test_a_dataframe_is_endless_if_it_is_streaming(streaming: bool) -> None:
         spark_types.ArrayType(spark_types.NullType()), spark_types.StructType([]),
     ],
 )  # fmt: skip
-def test_a_type_that_is_not_known_is_refused_with_its_column(
+def test_an_unknown_type_is_an_error_with_its_column(
     type: spark_types.DataType,
 ) -> None:
-    with refused("MS111", "frame-1") as caught:
+    with raises("MS111", "frame-1") as caught:
         ms.from_dataframe(frame(n=spark_types.IntegerType(), odd=type))
     spark_text = type.simpleString().upper()
     assert caught.value.what.startswith(f"column 'odd' of the DataFrame is {spark_text}, a type ")
     assert "frame.drop('odd')" in caught.value.fix
 
 
-def test_two_columns_of_a_dataframe_that_differ_by_case_are_refused() -> None:
-    with refused("MS111", "frame-1"):
+def test_two_columns_of_a_dataframe_that_differ_by_case_are_errors() -> None:
+    with raises("MS111", "frame-1"):
         ms.from_dataframe(frame(n=spark_types.IntegerType(), N=spark_types.IntegerType()))
 
 
-def test_what_is_no_dataframe_of_spark_is_refused() -> None:
-    with refused("MS113", "frame-1") as caught:
+def test_what_is_no_dataframe_of_spark_is_an_error() -> None:
+    with raises("MS113", "frame-1") as caught:
         ms.from_dataframe([("ann", 3)])
     assert caught.value.what.endswith("takes a DataFrame of PySpark, not [('ann', 3)]")
     foreign = type("DataFrame", (), {"__module__": "pandas"})()
-    with refused("MS113", "frame-1") as caught:
+    with raises("MS113", "frame-1") as caught:
         ms.from_dataframe(foreign)
     assert caught.value.what.endswith("takes a DataFrame of PySpark, not one of pandas")
 

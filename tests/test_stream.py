@@ -26,7 +26,7 @@ ROWS = ms.from_rows(
 TIMED = ROWS.with_event_time("at")
 
 
-def refused(code: str, step: str | None = None) -> Any:
+def raises(code: str, step: str | None = None) -> Any:
     where = "" if step is None else f" in step '{step}'"
     return pytest.raises(ms.PlanError, match=f"^{code}{where}")
 
@@ -87,7 +87,7 @@ def test_the_order_of_the_settings_does_not_matter() -> None:
     assert one.settings == two.settings
 
 
-def test_settings_hold_over_stateless_steps() -> None:
+def test_settings_are_kept_over_stateless_steps() -> None:
     asked = (
         TIMED.key_by("team").window(ms.fixed("1m")).filter("points > 0").select("team", "points")
     )
@@ -97,7 +97,7 @@ def test_settings_hold_over_stateless_steps() -> None:
     assert [name for name, _ in node.keys] == ["team"]
 
 
-def test_a_step_that_takes_a_key_away_is_refused() -> None:
+def test_a_step_that_drops_a_key_is_an_error() -> None:
     with pytest.raises(ms.PlanError) as caught:
         TIMED.key_by(initial="substring(team, 1, 1)").select("points")
     assert (caught.value.code, caught.value.step) == ("MS102", "select-1")
@@ -105,7 +105,7 @@ def test_a_step_that_takes_a_key_away_is_refused() -> None:
     assert caught.value.fix == "keep 'team' in this step, or say key_by(…) after it"
 
 
-def test_a_key_is_typed_anew_by_a_step_that_changes_its_column() -> None:
+def test_a_key_gets_the_type_of_a_changed_column() -> None:
     keyed = ROWS.key_by("team").with_columns(team="length(team)")
     assert keyed.aggregate(n=ms.count()).schema.fields[0].type == "INT"
 
@@ -122,7 +122,7 @@ def test_keys_are_columns_expressions_or_one_function() -> None:
 
 
 @pytest.mark.parametrize("keys", [(), (5,), ("team", len), ("points * 2",), ("sum(points)",)])
-def test_other_keys_are_refused(keys: tuple[Any, ...]) -> None:
+def test_other_keys_are_errors(keys: tuple[Any, ...]) -> None:
     with pytest.raises(ms.PlanError) as caught:
         ROWS.key_by(*keys)
     assert (caught.value.code, caught.value.step) in [
@@ -145,15 +145,15 @@ def test_with_columns_adds_and_replaces_in_place() -> None:
 
 
 def test_columns_must_be_named_and_known() -> None:
-    with refused("MS113", "select-1"):
+    with raises("MS113", "select-1"):
         ROWS.select()
-    with refused("MS113", "with_columns-1"):
+    with raises("MS113", "with_columns-1"):
         ROWS.with_columns()
-    with refused("MS102", "select-1"):
+    with raises("MS102", "select-1"):
         ROWS.select("teem")
-    with refused("MS102", "with_columns-1"):
+    with raises("MS102", "with_columns-1"):
         ROWS.with_columns(x="teem")
-    with refused("MS102", "filter-1"):
+    with raises("MS102", "filter-1"):
         ROWS.filter("teem = 'red'")
 
 
@@ -175,7 +175,7 @@ def test_a_condition_is_true_or_false() -> None:
     [(lambda row: True, "the function <lambda>", "flat_map"), (ms.sum("n"), "sum(n)", "aggregate")],
 )
 def test_what_is_no_expression_is_sent_where_it_belongs(given: Any, what: str, method: str) -> None:
-    with refused("MS112", "filter-1") as caught:
+    with raises("MS112", "filter-1") as caught:
         ROWS.filter(given)
     assert caught.value.what == f"{what} is no expression"
     assert f"{method}(…)" in caught.value.fix
@@ -193,14 +193,14 @@ def test_what_is_no_expression_is_sent_where_it_belongs(given: Any, what: str, m
         lambda s: s.refine("accumulating"),
     ],
 )
-def test_arguments_out_of_range_are_refused_where_they_are_given(ask: Any) -> None:
-    with refused("MS113"):
+def test_arguments_out_of_range_are_errors_where_they_are_given(ask: Any) -> None:
+    with raises("MS113"):
         ask(TIMED)
 
 
 @pytest.mark.parametrize("lateness", [-1, "soon", True])
-def test_a_bad_lateness_is_refused(lateness: Any) -> None:
-    with refused("MS101"):
+def test_a_bad_lateness_is_an_error(lateness: Any) -> None:
+    with raises("MS101"):
         TIMED.window(ms.fixed("1m"), allowed_lateness=lateness)
 
 
@@ -235,7 +235,7 @@ def test_late_adds_no_column_whose_name_the_rows_have_already() -> None:
     renamed = totals.with_columns(window_2="window").drop("window")
     late = renamed.window(ms.fixed("1h")).aggregate(n=ms.sum("n")).late
     assert late.schema.names == ("n", "pane", "window_2", "window", "reason")
-    with refused("MS108", "late-1"):
+    with raises("MS108", "late-1"):
         _ = TIMED.with_columns(Reason="'rain'").group().late
 
 
@@ -243,7 +243,7 @@ def test_late_is_only_there_on_a_grouping() -> None:
     totals = TIMED.window(ms.fixed("1m")).aggregate(n=ms.count())
     assert totals.named("totals").late.node.name == "late-1"
     for stream in (TIMED, totals.filter("n > 1"), totals.late):
-        with refused("MS117", stream.node.name):
+        with raises("MS117", stream.node.name):
             _ = stream.late
 
 
@@ -261,13 +261,13 @@ def test_drop_keeps_the_other_columns_in_their_order() -> None:
 
 
 def test_drop_names_columns_that_there_are_and_leaves_some() -> None:
-    with refused("MS102", "select-1"):
+    with raises("MS102", "select-1"):
         ROWS.drop("user", "teem")
-    with refused("MS113", "select-1"):
+    with raises("MS113", "select-1"):
         ROWS.drop()
-    with refused("MS113", "select-1"):
+    with raises("MS113", "select-1"):
         ROWS.drop("user", "team", "points", "at")
-    with refused("MS102", "select-1"):
+    with raises("MS102", "select-1"):
         ROWS.key_by("team").drop("team")
 
 
@@ -317,12 +317,12 @@ def test_a_sink_ends_a_stream_in_its_target(kind: str) -> None:
     assert (sink.name, sink.schema, sink.input) == (f"{kind}-1", TIMED.schema, TIMED.node)
     assert sink.target == target
     assert write(TIMED, "all").sinks[0].name == "all"
-    with refused("MS113"):
+    with raises("MS113"):
         write(TIMED, "")
 
 
 @each_sink
-def test_a_sink_after_settings_is_refused(kind: str) -> None:
+def test_a_sink_after_settings_is_an_error(kind: str) -> None:
     write, _ = SINKS[kind]
     with pytest.raises(ms.PlanError, match=rf"^MS117: {kind}\(\) comes after settings .* key team"):
         write(TIMED.key_by("team"))
@@ -333,19 +333,19 @@ def test_a_sink_of_retractions_needs_their_kind(kind: str) -> None:
     write, _ = SINKS[kind]
     totals = TIMED.refine(ms.retracting).aggregate(n=ms.count())
     write(totals)
-    with refused("MS110", f"{kind}-1"):
+    with raises("MS110", f"{kind}-1"):
         write(totals.drop("kind"))
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, True, "all", None])
 def test_the_console_takes_a_number_of_rows(limit: Any) -> None:
-    with refused("MS113"):
+    with raises("MS113"):
         ROWS.write_console(limit)
 
 
 @pytest.mark.parametrize("function", [5, None, lambda rows: None, lambda rows, batch: None])
 def test_rows_are_handed_to_a_function_of_three_arguments(function: Any) -> None:
-    with refused("MS113") as caught:
+    with raises("MS113") as caught:
         ROWS.write_each(function)
     assert "three arguments" in caught.value.fix
 
@@ -356,11 +356,11 @@ def test_a_function_that_can_take_three_arguments_will_do(function: Any) -> None
 
 
 def test_files_are_written_to_a_path_in_a_format() -> None:
-    with refused("MS113"):
+    with raises("MS113"):
         ROWS.write_files("")
-    with refused("MS113"):
+    with raises("MS113"):
         ROWS.write_files("/out", format="xml")  # type: ignore[arg-type]
-    with refused("MS113"):
+    with raises("MS113"):
         ROWS.write_files("/out", options={"header": None})
 
 
@@ -374,7 +374,7 @@ def test_files_are_written_to_a_path_in_a_format() -> None:
         (ROWS.select("session.some_udf(user) AS x"), "<Stream 'select-1': x ?>"),
     ],
 )  # fmt: skip
-def test_the_repr_tells_the_step_the_columns_and_the_settings(stream: Stream, text: str) -> None:
+def test_the_repr_has_the_step_the_columns_and_the_settings(stream: Stream, text: str) -> None:
     assert repr(stream) == text
 
 

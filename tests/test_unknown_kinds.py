@@ -136,7 +136,7 @@ def test_no_step_is_renamed_without_its_inputs() -> None:
 
 
 @pytest.mark.parametrize("node", [ZIP, SHUFFLE, DEDUPLICATE, SOURCE])
-def test_the_plan_says_of_no_step_that_it_does_nothing(node: Node) -> None:
+def test_the_plan_never_shows_an_unknown_step_as_one_that_does_nothing(node: Node) -> None:
     with unknown("kind of step"):
         details(node)
 

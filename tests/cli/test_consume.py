@@ -64,7 +64,7 @@ def numbers(ran):
         (["--from", "-0"], []),
     ],
 )
-def test_it_begins_where_it_is_told(run, ten, options, expected):
+def test_it_begins_at_the_given_position(run, ten, options, expected):
     assert numbers(run("consume", ten, "-e", *options)) == list(expected)
 
 
@@ -97,7 +97,7 @@ def test_it_ends_after_a_count(run, ten):
 
 
 @pytest.mark.parametrize("place", ["yesterday", "2026-07-01T12:00:00", "1.5"])
-def test_a_place_that_is_none_is_an_error(run, ten, place):
+def test_an_invalid_position_is_an_error(run, ten, place):
     error = run("consume", ten, "--from", place, "-e", code=1).err
     assert "MS118" in error
     assert "2026-07-01T12:00:00+02:00" in error
@@ -121,7 +121,7 @@ def test_a_format_that_cannot_be_used_is_an_error_at_once(run, ten, text):
     assert "MS113: the format cannot be used" in error
 
 
-def test_bytes_come_out_as_they_are(run, produce, start, new_topic):
+def test_bytes_are_not_changed(run, produce, start, new_topic):
     topic = new_topic()
     produce(topic, "--encoding", "hex", input="ff00fe\n")
     for options in ([], ["--format", "{value}"]):
@@ -129,7 +129,7 @@ def test_bytes_come_out_as_they_are(run, produce, start, new_topic):
         assert process.communicate(timeout=30)[0] == b"\xff\x00\xfe\n"
 
 
-def test_null_is_told_from_empty(run, produce, new_topic):
+def test_null_differs_from_empty(run, produce, new_topic):
     topic = new_topic()
     produce(topic, "-k", ":", "--null", "-", input="-:-\n:\n")
     options = ["consume", topic, "--from", "beginning", "-e", "--show", "key"]
@@ -170,7 +170,7 @@ def test_open_and_aborted_transactions_are_left_out_if_asked(
     assert run(*everything, "--read-committed").lines == ["before", "committed", "after"]
 
 
-def test_a_group_goes_on_where_it_was(run, produce, own_ten, new_name):
+def test_a_group_continues_at_its_position(run, produce, own_ten, new_name):
     group = new_name("group")
     assert run("consume", own_ten, "-g", group, "-e").lines == []  # at the end, as Kafka's own
     produce(own_ten, "-p", "0", input="10\n11\n")
@@ -181,13 +181,13 @@ def test_a_group_goes_on_where_it_was(run, produce, own_ten, new_name):
 
 
 @pytest.mark.parametrize("options", [["-p", "0"], ["--from", "3"], ["--from", "-1"]])
-def test_a_group_cannot_be_told_what_to_read(run, ten, options):
+def test_a_group_cannot_have_a_start_or_partitions(run, ten, options):
     error = run("consume", ten, "-g", "some", *options, code=1).err
     assert "MS113" in error
     assert "millstream groups reset" in error
 
 
-def test_a_group_without_a_name_is_refused(run, ten):
+def test_a_group_without_a_name_is_an_error(run, ten):
     assert "MS113: the group has no name" in run("consume", ten, "-g", "", code=1).err
 
 

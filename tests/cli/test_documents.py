@@ -50,8 +50,8 @@ def test_the_commands_do_what_the_page_shows(shell):
     assert len(steps) > 10
     for step in steps:
         line, _, expected = step.partition("\n")
-        told = [each.rstrip() for each in shell(line).splitlines()]
-        assert told == [each.rstrip() for each in expected.splitlines()], line
+        output = [each.rstrip() for each in shell(line).splitlines()]
+        assert output == [each.rstrip() for each in expected.splitlines()], line
 
 
 def commands(group, path=()):

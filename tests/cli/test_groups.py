@@ -43,7 +43,7 @@ def test_groups_are_listed_with_their_states(run, group):
     assert [group, "Empty", "Classic"] in [line.split() for line in run("groups", "list").lines]
 
 
-def test_a_description_tells_the_lag_of_each_partition(run, topic, group):
+def test_a_description_has_the_lag_of_each_partition(run, topic, group):
     described = run("groups", "describe", group)
     assert described.lines[0] == f"{group}: Empty, 0 members"
     assert [line.split() for line in described.lines[2:]] == [
@@ -68,23 +68,23 @@ def test_a_description_tells_the_lag_of_each_partition(run, topic, group):
         (["--shift", "5"], {0: 4, 1: 2}),
     ],
 )
-def test_a_group_is_moved_only_when_told_to_execute(run, topic, group, options, expected):
+def test_a_group_is_reset_only_with_execute(run, topic, group, options, expected):
     reset = ["groups", "reset", group, "--topic", topic, *options, "--json"]
     for execute in (False, True):
-        told = run(*reset, *(["--execute"] if execute else [])).json
-        assert told["executed"] == execute
-        assert {each["partition"]: each["after"] for each in told["offsets"]} == expected
+        output = run(*reset, *(["--execute"] if execute else [])).json
+        assert output["executed"] == execute
+        assert {each["partition"]: each["after"] for each in output["offsets"]} == expected
         assert offsets(run, group) == (expected if execute else {0: 3, 1: 1})
 
 
 def test_some_partitions_or_all_topics_can_be_moved(run, topic, group):
     run("groups", "reset", group, "--topic", f"{topic}:1", "--to", "earliest", "--execute")
     assert offsets(run, group) == {0: 3, 1: 0}
-    told = run("groups", "reset", group, "--all-topics", "--to", "2", "--execute")
-    assert "nothing has changed" not in told.err
+    output = run("groups", "reset", group, "--all-topics", "--to", "2", "--execute")
+    assert "nothing has changed" not in output.err
     assert offsets(run, group) == {0: 2, 1: 2}
-    told = run("groups", "reset", group, "--all-topics", "--to", "earliest")
-    assert "nothing has changed; --execute does it" in told.err
+    output = run("groups", "reset", group, "--all-topics", "--to", "earliest")
+    assert "nothing has changed; --execute does it" in output.err
 
 
 def test_a_topic_may_be_named_more_than_once(run, topic, group):
@@ -105,7 +105,7 @@ def test_where_a_group_is_not_yet_there_is_nothing_to_shift(run, topic, new_name
     assert offsets(run, name) == {0: 1}
 
 
-def test_a_new_group_can_begin_where_it_is_told(run, topic, new_name):
+def test_a_new_group_can_begin_at_a_given_position(run, topic, new_name):
     name = new_name("group")
     run("groups", "reset", name, "--topic", topic, "--to", "-1", "--execute")
     assert len(run("consume", topic, "-g", name, "-e").lines) == 2
@@ -136,7 +136,7 @@ def test_a_group_is_deleted(run, group):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_in_use_shows_who_reads_and_is_left_alone(run, start, topic, group, protocol):
+def test_a_group_in_use_shows_its_members_and_is_not_changed(run, start, topic, group, protocol):
     process = start("consume", topic, "-g", group, "-X", f"group.protocol={protocol}")
     while (described := run("groups", "describe", group, "--json").json)["state"] != "Stable":
         time.sleep(0.05)
@@ -151,7 +151,7 @@ def test_a_group_in_use_shows_who_reads_and_is_left_alone(run, start, topic, gro
     assert offsets(run, group) == {0: 1, 1: 1}
 
 
-def test_kafkas_tool_says_the_same(run, topic, group, kafka_tool):
+def test_kafkas_tool_shows_the_same(run, topic, group, kafka_tool):
     command = "consumer.group.ConsumerGroupCommand"
     theirs = [
         line.split()[1:6]
@@ -163,8 +163,8 @@ def test_kafkas_tool_says_the_same(run, topic, group, kafka_tool):
 
     aim = "2026-07-01T12:00:01.000"
     reset = ["--reset-offsets", "--dry-run", "--group", group, "--topic", topic]
-    told = kafka_tool(command, *reset, "--to-datetime", aim)
-    theirs = [line.split()[1:] for line in told.splitlines() if line.startswith(group)]
+    output = kafka_tool(command, *reset, "--to-datetime", aim)
+    theirs = [line.split()[1:] for line in output.splitlines() if line.startswith(group)]
     moved = run("groups", "reset", group, "--topic", topic, "--to", f"{aim}Z", "--json").json
     ours = [
         [each["topic"], str(each["partition"]), str(each["after"])] for each in moved["offsets"]

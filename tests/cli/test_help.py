@@ -32,11 +32,11 @@ def test_help_lists_the_codes_and_shows_the_page_of_one():
         assert run("help", written) == error_page("MS320")
 
 
-def test_a_code_that_is_none_gets_a_suggestion():
-    told = " ".join(run("help", "MS32", code=2).replace("│", "").split())
-    assert "there is no error code 'MS32'; did you mean MS320 or MS321 or MS322?" in told
-    told = " ".join(run("help", "nonsense", code=2).replace("│", "").split())
-    assert "see all codes: millstream help" in told
+def test_an_unknown_code_gets_a_suggestion():
+    output = " ".join(run("help", "MS32", code=2).replace("│", "").split())
+    assert "there is no error code 'MS32'; did you mean MS320 or MS321 or MS322?" in output
+    output = " ".join(run("help", "nonsense", code=2).replace("│", "").split())
+    assert "see all codes: millstream help" in output
 
 
 def test_the_version_is_that_of_the_package():

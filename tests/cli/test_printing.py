@@ -1,4 +1,4 @@
-"""What becomes of output that nobody reads."""
+"""Output without a reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_a_reader_that_has_enough_is_no_error(start, new_topic, command):
     assert process.stderr.read() == b""
 
 
-def test_a_failure_is_one_even_if_nobody_reads_the_output(start, new_topic, tmp_path):
+def test_a_failure_is_one_even_if_the_output_has_no_reader(start, new_topic, tmp_path):
     file = tmp_path / "lines"
     file.write_text('{"value": "a", "partition": 9}')
     process = start("produce", new_topic(), str(file), "--json-lines", "--json")

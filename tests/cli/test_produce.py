@@ -121,19 +121,19 @@ def test_any_bytes_of_the_command_line_can_be_written(run, produce, new_topic):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["-H", "\udcff=1"], "the name '\\udcff' of a header is no text"),
         (["--key", "6g", "--encoding", "hex"], "it is not hex: Non-hexadecimal digit"),
     ],
 )
-def test_keys_and_headers_that_cannot_be_written_are_wrong_usage(options, told):
+def test_keys_and_headers_that_cannot_be_written_are_wrong_usage(options, message):
     used = CliRunner().invoke(app, ["produce", "scores", *options])
     assert used.exit_code == 2
-    assert told in used.stderr
+    assert message in used.stderr
 
 
-def test_a_time_that_the_client_would_take_for_now_is_refused():
+def test_a_time_that_the_client_would_take_for_now_is_an_error():
     used = CliRunner().invoke(app, ["produce", "scores", "--timestamp", "1970-01-01T00:00:00Z"])
     assert used.exit_code == 1
     assert "MS118: the timestamp '1970-01-01T00:00:00Z' is not 1 to" in used.stderr
@@ -225,7 +225,7 @@ def test_sticky_stays_with_a_partition_for_a_while_whatever_the_key(run, produce
     assert changes == [27, 44]  # 17 records of 1,000 bytes are the first to exceed 16,384
 
 
-def test_records_that_do_not_arrive_are_told_with_their_lines(run, new_topic):
+def test_records_that_do_not_arrive_are_reported_with_their_lines(run, new_topic):
     topic = new_topic("--set", "max.message.bytes=1000")
     lines = ["short", "x" * 2000, "short too"]
     failed = run("produce", topic, input="\n".join(lines), code=1)
@@ -270,7 +270,8 @@ def test_ctrl_c_leaves_nothing_behind_that_was_read(run, start, new_topic):
     process = start("produce", topic, stdin=-1)
     process.stdin.write(b"first\nsecond\n")
     process.stdin.flush()
-    seen = run("consume", topic, "--from", "beginning", "-n", "2")  # it has been read, and goes on
+    # Both lines have been read, and it continues.
+    seen = run("consume", topic, "--from", "beginning", "-n", "2")
     assert seen.lines == ["first", "second"]
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=30)

@@ -29,6 +29,6 @@ def test_a_record_that_the_format_does_not_fit_is_an_error_that_names_it(text):
         write(replace(RECORD, value=b"", timestamp=None))
 
 
-def test_what_stands_for_null_may_be_any_bytes():
+def test_the_text_for_null_may_be_any_bytes():
     write = by_format(Parts(null="\udcff"), "{key}")  # as Python reads the byte from a command line
     assert write(replace(RECORD, key=None)) == b"\xff"

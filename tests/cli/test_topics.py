@@ -46,7 +46,7 @@ def test_a_description_shows_where_records_are(run, produce, new_topic):
     assert run("topics", "describe", topic).err == "--size shows their size on disk\n"
 
 
-def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, new_topic):
+def test_a_description_has_the_sizes_of_partitions_on_disk(run, produce, broker, new_topic):
     topic = new_topic("-p", "2")
     produce(topic, "-p", "1", input="x" * 5000)
     [described] = run("topics", "describe", topic, "--size", "--json").json
@@ -54,12 +54,12 @@ def test_a_description_tells_what_partitions_take_on_disk(run, produce, broker, 
     folder = broker.brokers[0].data / f"{topic}-1"
     assert sizes == [0, (folder / "00000000000000000000.log").stat().st_size]
     assert sizes[1] > 5000
-    told = run("topics", "describe", topic, "--size")
-    assert "size" in told.lines[1]
-    assert "--size" not in told.err
+    output = run("topics", "describe", topic, "--size")
+    assert "size" in output.lines[1]
+    assert "--size" not in output.err
 
 
-def test_a_topic_that_is_there_is_not_made_again(run, new_topic):
+def test_an_existing_topic_is_not_created_again(run, new_topic):
     topic = new_topic("-p", "2")
     error = run("topics", "create", topic, code=1).err
     assert f"MS323: the cluster did not create topic '{topic}'" in error
@@ -68,7 +68,7 @@ def test_a_topic_that_is_there_is_not_made_again(run, new_topic):
     assert len(run("topics", "describe", topic, "--json").json[0]["partitions"]) == 2
 
 
-def test_what_the_cluster_refuses_is_said_in_its_words_with_what_to_do(run, new_name):
+def test_an_error_of_the_cluster_has_its_text_and_what_to_do(run, new_name):
     name = new_name("refused")
     error = run("topics", "create", name, "-r", "3", code=1).err
     assert "INVALID_REPLICATION_FACTOR" in error
@@ -90,7 +90,7 @@ def test_what_the_client_cannot_send_is_an_error(run, new_name, new_topic, numbe
         assert error.startswith("MS113: Kafka's client cannot ask the cluster to ")
 
 
-def test_what_was_done_is_told_where_the_next_fails(run, new_topic, new_name):
+def test_what_was_done_is_shown_if_the_next_fails(run, new_topic, new_name):
     there, first, second = new_topic(), new_name("new"), new_name("new")
     ran = run("topics", "create", first, there, new_name("never"), code=1)
     assert ran.lines == [f"created {first}"]
@@ -103,7 +103,7 @@ def test_what_was_done_is_told_where_the_next_fails(run, new_topic, new_name):
     assert second in run("topics", "list").lines
 
 
-def test_all_of_it_is_done_even_if_nobody_reads_what_was_done(run, start, new_name):
+def test_everything_is_done_even_if_the_output_has_no_reader(run, start, new_name):
     names = [new_name("new"), new_name("new")]
     process = start("topics", "create", *names)
     process.stdout.close()
@@ -178,10 +178,10 @@ def test_kafkas_tool_sees_the_same(run, new_name, kafka_tool):
     assert [topic.pop("name") for topic in both] == [ours, theirs]
     assert both[0] == both[1]
 
-    told = kafka_tool("TopicCommand", "--describe", "--topic", f"{ours}|{theirs}")
-    assert all(f"TopicId: {each}" in told for each in ids)
+    output = kafka_tool("TopicCommand", "--describe", "--topic", f"{ours}|{theirs}")
+    assert all(f"TopicId: {each}" in output for each in ids)
     partitions = re.findall(
-        rf"Topic: {ours}\s+Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\d+)\s+Isr: (\d+)", told
+        rf"Topic: {ours}\s+Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\d+)\s+Isr: (\d+)", output
     )
     assert [tuple(map(int, each)) for each in partitions] == [
         (each["number"], each["leader"], *each["replicas"], *each["in_sync"])

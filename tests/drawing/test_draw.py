@@ -1,4 +1,4 @@
-"""The picture: what stands where, read back from the SVG."""
+"""The picture: what is where, read from the SVG."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ class Picture:
 
     def find(self, name: str) -> list[ElementTree.Element]:
         """All elements of a class, outside the legend."""
-        told = {node for group in self._named("legend") for node in group.iter()}
-        return [node for node in self._named(name) if node not in told]
+        legend = {node for group in self._named("legend") for node in group.iter()}
+        return [node for node in self._named(name) if node not in legend]
 
     def _named(self, name: str) -> list[ElementTree.Element]:
         return [node for node in self.root.iter() if name in node.get("class", "").split()]
@@ -180,7 +180,7 @@ def bounds(path: str) -> Rect:
 
 
 def around(node: ElementTree.Element, *, bold: bool = True) -> Rect:
-    """About where a text that is anchored in its middle stands."""
+    """The approximate place of a text that is anchored in its middle."""
     x, y, size = (float(node.get(name, "")) for name in ("x", "y", "font-size"))
     half = wide(node.text or "", size, bold=bold) / 2
     return Rect(x - half, y - 0.75 * size, x + half, y)
@@ -208,7 +208,7 @@ def test_the_first_box_of_a_window_holds_its_first_element() -> None:
     assert at("05:25") < picture.processing_time(box.bottom) < at("05:39")
 
 
-def test_an_element_stands_at_its_event_time_and_arrival() -> None:
+def test_an_element_is_at_its_event_time_and_arrival() -> None:
     picture = Picture(draw(FIXED, NINE.steps))
     places = {
         hint: circle
@@ -243,7 +243,7 @@ def test_the_timings_differ_in_colour() -> None:
 
 
 @pytest.mark.parametrize("panes", [FIXED, SESSIONS, SLIDING])
-def test_every_value_stands_in_its_box_and_on_nothing_else(panes: list[Pane]) -> None:
+def test_every_value_is_in_its_box_and_on_nothing_else(panes: list[Pane]) -> None:
     picture = Picture(draw(panes, NINE.steps))
     boxes = picture.boxes()
     values = {id(node): around(node) for node in picture.find("value")}
@@ -305,7 +305,7 @@ def test_a_retraction_that_finds_no_room_is_counted() -> None:
     assert any(note.startswith("300 values are not shown") for note in picture.words("note"))
 
 
-def test_a_session_stands_on_those_it_swallowed() -> None:
+def test_a_session_begins_on_those_that_it_was_merged_from() -> None:
     picture = Picture(draw(SESSIONS, NINE.steps))
     merged = picture.box("[12:00:26, 12:05:19) = 36")
     first = picture.box("[12:00:26, 12:01:26) = 5")
@@ -379,7 +379,7 @@ def test_without_a_clock_the_steps_are_counted() -> None:
     assert picture.find("ideal") == []
 
 
-def test_a_clock_that_stands_still_between_panes_is_told_beside_the_steps() -> None:
+def test_a_clock_that_does_not_move_between_panes_is_shown_at_the_steps() -> None:
     steps: list[Step] = [ProcessingTime(60), Elements([("k", 1, 1.0)]), Elements([("k", 2, 2.0)])]
     panes = [Pane("k", (0.0, 10.0), n, "EARLY", n - 1, n == 1, False, "+", n) for n in (1, 2)]
     picture = Picture(draw(panes, steps))
@@ -438,7 +438,7 @@ def test_rows_of_a_pipeline_are_not_drawn_but_their_panes_are() -> None:
     assert picture.hints("element") == ["user bob at 2, dropped: no window"]
 
 
-def test_special_characters_come_through() -> None:
+def test_special_characters_are_kept() -> None:
     value, key = '<b>&"q"]]>', "ключ <1> & \x00\ud800"
     steps: list[Step] = [Elements([(key, value, 1.0), ("other", 1, 2.0)])]
     pane = Pane(key, (0.0, 10.0), (value,), "EARLY", 0, True, False, "+", 0)
@@ -458,7 +458,7 @@ def test_values_of_all_kinds_are_written(value: object, text: str) -> None:
     assert Picture(draw([pane], [])).words("value") == [text]
 
 
-def test_a_long_value_is_cut_and_told_in_full_to_the_mouse() -> None:
+def test_a_long_value_is_cut_and_shown_in_full_to_the_mouse() -> None:
     windows = [(10.0 * n, 10.0 * n + 10) for n in range(5)]
     panes = [Pane("k", w, tuple(range(100, 130)), "EARLY", 0, True, True, "+", 0) for w in windows]
     picture = Picture(draw(panes, []))
@@ -499,7 +499,7 @@ def test_elements_of_one_bundle_do_not_hide_each_other() -> None:
     assert all(lower - upper >= 2 * radius for upper, lower in pairwise(heights))
 
 
-def test_what_is_far_away_stands_in_a_gutter() -> None:
+def test_what_is_far_away_is_in_a_gutter() -> None:
     steps: list[Step] = [Elements([("k", n, float(n)) for n in range(8)] + [("k", 99, 4.0e9)])]
     pane = Pane("k", (4.0e9, 4.0e9 + 10), 99, "EARLY", 0, True, True, "+", 0)
     picture = Picture(draw([pane], steps))
@@ -524,13 +524,13 @@ def test_event_times_are_written_as_what_they_seem_to_be(
     assert unit in picture.texts()
 
 
-def test_nothing_gives_a_picture_that_says_so() -> None:
+def test_an_empty_input_gives_a_picture_with_a_note() -> None:
     picture = Picture(draw([], []))
     assert picture.words("note") == ["Nothing to draw: there are no elements and no panes."]
     assert picture.find("plot") != []
 
 
-def test_a_huge_input_is_thinned_and_says_so() -> None:
+def test_a_huge_input_is_thinned_with_a_note() -> None:
     steps: list[Step] = []
     panes = []
     for n in range(10_000):
@@ -577,7 +577,7 @@ def test_a_drawing_is_saved_and_shown_by_notebooks(tmp_path: Path) -> None:
     assert ElementTree.parse(path).getroot().findtext(f"{SVG}title") == "Nine"
 
 
-def test_several_drawings_can_stand_on_one_page() -> None:
+def test_several_drawings_can_be_on_one_page() -> None:
     svg = draw(SESSIONS, NINE.steps).svg
     assert " id=" not in svg
     assert "<style" not in svg

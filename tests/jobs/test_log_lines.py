@@ -110,7 +110,7 @@ def without_logging(monkeypatch):
     monkeypatch.setattr(logging.root, "handlers", [])
 
 
-def test_where_nobody_set_up_logging_lines_go_to_standard_error(monkeypatch, capsys):
+def test_without_configured_logging_lines_go_to_standard_error(monkeypatch, capsys):
     without_logging(monkeypatch)
     with LogView("j") as view:
         view.show(PLAIN)

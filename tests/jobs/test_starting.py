@@ -50,7 +50,7 @@ def test_a_terminal_shows_what_is_started_and_then_nothing_of_it():
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # so Linux says that nobody holds the other end any more
+    except OSError:  # on Linux: the other end is closed
         return b""
 
 
@@ -81,7 +81,7 @@ def test_elsewhere_a_line_reports_what_takes_long(late, caplog):
     assert caplog.messages == ["job 'totals': starting Java and Spark"]
 
 
-def test_where_nobody_has_set_up_logging_the_line_is_on_standard_error(late, monkeypatch, capsys):
+def test_without_configured_logging_the_line_is_on_standard_error(late, monkeypatch, capsys):
     monkeypatch.setattr(logging.getLogger("millstream"), "propagate", False)
     with starting("totals") as announce:
         announce("starting Java and Spark")

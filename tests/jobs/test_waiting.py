@@ -83,14 +83,14 @@ def test_sigterm_stops_a_job_as_ctrl_c_does():
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_program_that_listens_for_sigterm_itself_is_left_alone():
-    heard = []
-    signal.signal(signal.SIGTERM, lambda *_: heard.append("program"))
+def test_a_program_with_its_own_handler_of_sigterm_keeps_it():
+    received = []
+    signal.signal(signal.SIGTERM, lambda *_: received.append("program"))
     tracker = Tracker()
     terminate = [lambda: signal.raise_signal(signal.SIGTERM), lambda: tracker.state("finished")]
     try:
         wait(tracker, pytest.fail, Script(*terminate))
-        assert heard == ["program"]
+        assert received == ["program"]
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -120,14 +120,14 @@ def test_the_second_ctrl_c_is_not_lost_in_a_finalizer():
 
 def test_ctrl_c_while_waiting_does_not_reach_the_handler_that_spark_left():
     """Spark's handler cancels the batch under way."""
-    heard = []
-    before = signal.signal(signal.SIGINT, lambda *_: heard.append("spark"))
+    received = []
+    before = signal.signal(signal.SIGINT, lambda *_: received.append("spark"))
     tracker = Tracker()
     try:
         wait(tracker, lambda: tracker.state("stopped"), Script(press_ctrl_c))
-        assert heard == []
+        assert received == []
         press_ctrl_c()
-        assert heard == ["spark"]
+        assert received == ["spark"]
     finally:
         signal.signal(signal.SIGINT, before)
 

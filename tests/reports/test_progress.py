@@ -1,4 +1,4 @@
-"""How far a job has come, for people and for machines."""
+"""The progress of a job, as text and as a dict."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_timestamp_without_zone_stays_without():
     assert python_rows(pa.table({"at": pa.array([local], pa.timestamp("us"))})) == [{"at": local}]
 
 
-def test_columns_of_polars_come_back_as_values():
+def test_columns_of_polars_become_values():
     frame = pl.DataFrame(
         {"timing": ["LATE"], "at": [NOON]}, schema_overrides={"timing": pl.Enum(["LATE"])}
     )

@@ -88,14 +88,14 @@ def test_retractions_take_rows_out_of_the_table(opened):
     assert committer.rows() == [{"team": "blue", "kind": "+"}]
 
 
-def test_a_sink_that_was_not_there_from_the_beginning_is_refused(opened, committed):
+def test_a_sink_that_was_not_there_from_the_beginning_is_an_error(opened, committed):
     committed(3)
     with pytest.raises(RunError, match="MS224 in step 'totals'.*'job' has 4 batches") as caught:
         opened()
     assert "another name or checkpoint" in caught.value.fix
 
 
-def test_a_sink_that_was_left_out_for_some_batches_is_refused(opened, committed):
+def test_a_sink_that_was_left_out_for_some_batches_is_an_error(opened, committed):
     committer = opened()
     for batch in (0, 1, 3):
         committer.commit(RUN, batch, [receipt(("red", batch))])
@@ -104,7 +104,7 @@ def test_a_sink_that_was_left_out_for_some_batches_is_refused(opened, committed)
         opened()
 
 
-def test_rows_with_other_columns_than_the_table_are_refused(opened, committed):
+def test_rows_with_other_columns_than_the_table_are_errors(opened, committed):
     opened().commit(RUN, 0, [receipt(("red", 1))])
     committed(0)
     other = Rows(0, 1, pa.table({"team": ["red"], "total": [1]})).packed()

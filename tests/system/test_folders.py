@@ -15,6 +15,6 @@ def test_sparks_name_of_s3_is_understood():
     )
 
 
-def test_a_file_system_that_no_one_knows_is_refused():
+def test_an_unknown_file_system_is_an_error():
     with pytest.raises(PlanError, match="MS113 in step 'totals': 'ftp://host/out' names no folder"):
         Folder.of("totals", "ftp://host/out")

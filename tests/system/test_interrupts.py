@@ -15,12 +15,12 @@ def press_ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_handler_hears_ctrl_c_and_gives_way_to_the_one_before():
+def test_a_handler_gets_ctrl_c_and_is_replaced_by_the_one_before():
     before = signal.getsignal(signal.SIGINT)
-    heard = []
-    with on_interrupt(lambda *_: heard.append("now")):
+    received = []
+    with on_interrupt(lambda *_: received.append("now")):
         press_ctrl_c()
-    assert heard == ["now"]
+    assert received == ["now"]
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -34,7 +34,7 @@ def test_a_handler_that_spark_sets_meanwhile_stays():
         signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_is_heard_when_it_does_no_harm_any_more():
+def test_ctrl_c_is_raised_when_it_does_no_harm_any_more():
     done = []
 
     def work():
@@ -47,7 +47,7 @@ def test_ctrl_c_is_heard_when_it_does_no_harm_any_more():
     assert done == ["all of it"]
 
 
-def test_without_ctrl_c_nothing_is_heard():
+def test_without_ctrl_c_nothing_is_raised():
     with interrupts_later():
         pass
 
@@ -87,7 +87,7 @@ def test_ctrl_c_ends_the_waiting_and_not_the_call():
     assert ended.wait(10)
 
 
-def test_what_a_call_returns_that_nobody_waits_for_is_undone():
+def test_the_result_of_an_interrupted_call_is_undone():
     released, undone = threading.Event(), threading.Event()
 
     def call():

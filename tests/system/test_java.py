@@ -37,7 +37,7 @@ def test_the_java_on_the_path_needs_no_home(home):
     assert checked_java({"PATH": str(home / "bin")}) is None
 
 
-def test_a_java_that_may_not_be_run_is_none(home):
+def test_a_java_that_may_not_be_run_does_not_count(home):
     (home / "bin" / "java").chmod(0o644)
     with pytest.raises(RunError, match="MS205.*which has no java that can be run"):
         checked_java({"JAVA_HOME": str(home), "PATH": ""})
@@ -49,7 +49,7 @@ def test_a_java_that_the_system_cannot_run_is_the_same_error():
         raise OSError(errno.ENOEXEC, "Exec format error")
 
 
-def test_no_java_at_all_is_an_error_that_says_what_to_install():
+def test_no_java_at_all_is_an_error_with_what_to_install():
     with pytest.raises(RunError, match="MS205.*none on PATH") as caught:
         checked_java({"PATH": ""})
     assert "apt-get install" in caught.value.fix

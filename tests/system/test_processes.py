@@ -40,7 +40,7 @@ def test_another_process_with_the_same_pid_is_neither_taken_for_it_nor_stopped(s
     assert sleeper.runs
 
 
-def test_a_process_that_nobody_has_waited_for_does_not_run():
+def test_a_zombie_does_not_run():
     pid = os.posix_spawn("/bin/true", ["true"], {})
     try:
         until(lambda: not _started(pid))
@@ -54,14 +54,14 @@ def test_what_it_prints_goes_to_a_file(tmp_path):
     until(lambda: output.exists() and output.read_text() == "a  b\n")
 
 
-def test_where_there_is_no_proc_ps_tells_the_same(sleeper):
+def test_without_proc_ps_reports_the_same(sleeper):
     assert _started_by_ps(sleeper.pid)
     assert _started_by_ps(sleeper.pid) == _started_by_ps(sleeper.pid)
     sleeper.send(signal.SIGKILL)
     until(lambda: not _started_by_ps(sleeper.pid))
 
 
-def test_a_pid_that_nobody_has_does_not_run():
+def test_a_pid_without_a_process_does_not_run():
     assert not Process(2**22 + 1, "ever").runs
 
 

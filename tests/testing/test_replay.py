@@ -1,4 +1,4 @@
-"""Replays refuse what they cannot read, with the code that says why."""
+"""Replays raise errors for what they cannot read."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ COUNTS = (
         lambda: replay(window=ms.fixed(10), steps=[Elements([("k", 1, "noon")])]),
     ],
 )
-def test_a_time_that_is_none_is_refused_as_everywhere(make: Any) -> None:
+def test_an_invalid_time_is_an_error_as_everywhere(make: Any) -> None:
     with pytest.raises(ms.PlanError, match="MS118"):
         make()
 
 
-def test_what_is_no_step_is_told_so() -> None:
+def test_what_is_not_a_step_is_an_error() -> None:
     with pytest.raises(TestingError, match=r"MS301: step 0 is \('k', 1, 3\), which is no step"):
         replay(window=ms.fixed(10), steps=[("k", 1, 3)])  # type: ignore[list-item]
 
@@ -72,7 +72,7 @@ def test_a_source_must_be_named_where_there_are_several() -> None:
         replay(both, steps=[Watermark(3, source="twoo")])
 
 
-def test_sources_without_a_name_are_told_apart_as_in_a_pipeline() -> None:
+def test_sources_without_a_name_are_numbered_as_in_a_pipeline() -> None:
     one, two = test_stream(SCHEMA, event_time="at"), test_stream(SCHEMA, event_time="at")
     both = one.union(two).window(ms.fixed(10)).aggregate(n=ms.count())
     with pytest.raises(TestingError, match="name one: source='test-1' or source='test-2'"):
@@ -85,7 +85,7 @@ def test_sources_without_a_name_are_told_apart_as_in_a_pipeline() -> None:
     ("aggregate", "code"),
     [(ms.sum("points"), "MS102"), (ms.sum("value +"), "MS112"), (3, "MS113"), (ms.sum(), "MS201")],
 )
-def test_an_aggregate_that_cannot_be_computed_is_refused(aggregate: Any, code: str) -> None:
+def test_an_aggregate_that_cannot_be_computed_is_an_error(aggregate: Any, code: str) -> None:
     with pytest.raises(ms.MillstreamError, match=f"^{code}"):
         replay(
             window=ms.fixed(10),
@@ -105,7 +105,7 @@ def test_an_unknown_argument_is_named_with_the_nearest_one() -> None:
     assert "allowed_lateness" in caught.value.fix
 
 
-def test_an_aggregate_that_was_not_called_is_told_so() -> None:
+def test_an_aggregate_that_was_not_called_is_an_error() -> None:
     with pytest.raises(ms.PlanError, match="MS113") as caught:
         replay(window=ms.fixed(10), steps=[], aggregate=ms.sum)
     assert "ms.sum('value')" in caught.value.fix

@@ -116,7 +116,7 @@ def test_a_transcript_that_does_not_hold_fails_and_shows_the_difference(tmp_path
         ("name: One", "name: [", "not YAML"),
     ],
 )
-def test_a_transcript_that_cannot_be_read_says_why(tmp_path, right, wrong, message):
+def test_a_transcript_that_cannot_be_read_has_a_reason(tmp_path, right, wrong, message):
     with pytest.raises(TestingError, match="MS301") as caught:
         load(written(tmp_path, ONE.replace(right, wrong)))
     assert message in str(caught.value)
@@ -162,7 +162,7 @@ def test_replay_takes_a_transcript_file(tmp_path):
     assert replay(path, engine="reference") == replay(str(path))
 
 
-def test_replay_of_a_file_of_several_transcripts_wants_a_name(tmp_path):
+def test_replay_of_a_file_of_several_transcripts_requires_a_name(tmp_path):
     path = written(tmp_path, ONE + "---" + ONE.replace("One element", "Another"))
     assert len(replay(path, name="Another")) == 1
     with pytest.raises(TestingError, match="name one: name='One element' or name='Another'"):

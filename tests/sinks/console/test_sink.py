@@ -164,7 +164,7 @@ def test_a_file_gets_plain_lines_as_long_as_they_need_be(capsys):
     assert all(line == line.rstrip() for line in out.splitlines())
 
 
-def test_a_terminal_shows_what_is_taken_back_struck_through(terminal, capsys):
+def test_a_terminal_shows_retractions_struck_through(terminal, capsys):
     table = pa.table({"n": [10, 20], "kind": ["+", "-"]})
     kept, taken_back = printed(capsys, table, retracts=True).splitlines()[3:5]
     assert "\x1b" not in kept

@@ -1,4 +1,4 @@
-"""What stands in files: as Spark writes it, and such that nothing is lost."""
+"""The content of files: as Spark writes it, and such that nothing is lost."""
 
 from __future__ import annotations
 

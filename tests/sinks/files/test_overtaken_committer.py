@@ -53,7 +53,7 @@ class Process:
         self.commits.committers["totals"] = FilesCommitter(self.folder, JSON, self.fence)
 
     def write(self, batch: int, slices: list[list[int]]) -> list[pa.RecordBatch]:
-        """Lets tasks write; what they tell the driver."""
+        """Lets tasks write; returns their receipts."""
         plain = Folder.of("totals", self.folder.path)
         receipts = []
         for number, rows in enumerate(slices):
@@ -86,7 +86,7 @@ def in_slices(batch: int, size: int) -> list[list[int]]:
 def overtaken_anywhere(
     tmp_path: Path, torn: bool, before: Callable[[Path], object], batch: int, resumed: bool
 ) -> None:
-    """A process stands still before each operation of its commit in turn, and is overtaken."""
+    """A process pauses before each operation of its commit in turn, and is overtaken."""
     ended = []
     for at in range(1000):
         root = tmp_path / str(at)

@@ -1,4 +1,4 @@
-"""What a sink of files refuses before a job runs."""
+"""Checks of a sink of files before a job runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_two_sinks_do_not_share_a_folder():
     below.check_beside([totals, MemorySink("kept", Memory())])
 
 
-def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
+def test_a_run_that_would_write_its_rows_a_second_time_is_an_error(tmp_path):
     target = Files(str(tmp_path), "parquet")
     FilesSink("out", target).check_results(anew=True)
     for number in range(2):
@@ -56,7 +56,7 @@ def test_a_run_that_would_write_its_rows_a_second_time_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["overwrite", "error"])
-def test_a_mode_is_refused_in_a_run_that_resumes(tmp_path, mode):
+def test_a_mode_is_an_error_in_a_run_that_resumes(tmp_path, mode):
     with pytest.raises(PlanError, match=f"MS113 in step 'out': mode='{mode}' is for a run that"):
         FilesSink("out", Files(str(tmp_path), "parquet", (), (), mode)).check_results(anew=False)
     FilesSink("out", Files(str(tmp_path), "parquet", (), (), "append")).check_results(anew=False)
