@@ -1,4 +1,4 @@
-"""Running a program to its end, and what the job then tells."""
+"""Running a program to its end, and what the job then reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_job_reports_how_many_rows_each_sink_got():
     assert job.rows("odd") == [{"n": 1}, {"n": 3}]
 
 
-def test_rows_of_an_unknown_sink_are_refused_with_the_known_ones():
+def test_rows_of_an_unknown_sink_are_an_error_with_the_known_ones():
     source = numbers()
     job = ms.pipeline(source.collect("a"), source.collect("b")).run("j")
     with pytest.raises(PlanError, match=r"MS113.*several sinks") as caught:
@@ -50,7 +50,7 @@ def test_what_users_do_to_rows_does_not_change_the_program():
     assert lists.collect().run().rows() == [{"a": [1, 2]}]
 
 
-def test_settings_without_their_grouping_are_refused_at_the_sink():
+def test_settings_without_their_grouping_are_errors_at_the_sink():
     with pytest.raises(PlanError, match=r"MS117.*key n.*") as caught:
         numbers().key_by("n").collect()
     assert ".aggregate(…)" in caught.value.fix
@@ -83,7 +83,7 @@ def test_a_job_begins_batches_at_a_length_of_time(every):
         ({"spark": "local[2]"}, "spark='local[2]' is no session of Spark", "give a SparkSession"),
     ],
 )
-def test_arguments_of_a_run_are_refused_before_anything_is_started(wrong, what, fix):
+def test_arguments_of_a_run_are_errors_before_anything_is_started(wrong, what, fix):
     with pytest.raises(PlanError, match="MS113") as caught:
         numbers().collect().run(**wrong)
     assert caught.value.what == what

@@ -14,7 +14,7 @@ from waiting import until
 ERROR = RunError("MS201", "fragile failed", fix="fix it", step="checked")
 
 
-def test_a_failure_that_nobody_waits_for_is_logged(caplog):
+def test_a_failure_without_a_waiting_thread_is_logged(caplog):
     Outcome("totals").fail(ERROR)
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("millstream.job", logging.ERROR)
