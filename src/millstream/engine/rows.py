@@ -19,8 +19,20 @@ TIME = "__millstream_time"
 """The event time in microseconds, null before a step has told it."""
 SIGN = "__millstream_sign"
 """1, or -1 for a retraction."""
+PLACE = "__millstream_place"
+"""Where a row came from: a source or operator, its split, and the offset there. Rows have it only
+in a program with an operator that needs their order."""
 SPLIT = "__millstream_split"
 """The split that a row is of, for as long as a step is still to tell its event time."""
+
+
+PLACES = pl.Struct({"origin": pl.String, "split": pl.String, "offset": pl.Int64})
+"""The type of that column."""
+
+
+def hidden_in(rows: pl.DataFrame) -> list[str]:
+    """The hidden columns that go along with the rows of a step."""
+    return [TIME, SIGN, PLACE] if PLACE in rows.columns else [TIME, SIGN]
 
 
 def with_time(
@@ -33,6 +45,16 @@ def with_time(
     )
 
 
+def with_places(rows: pl.DataFrame, origin: str, split: str, first: int = 0) -> pl.DataFrame:
+    """The rows with their places: numbered in a split of a source or operator."""
+    place = pl.struct(
+        pl.lit(origin).alias("origin"),
+        pl.lit(split).alias("split"),
+        pl.int_range(first, first + pl.len(), dtype=pl.Int64).alias("offset"),
+    )
+    return rows.with_columns(place.alias(PLACE))
+
+
 def to_arrow(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
     """The users' columns, in the types that Spark was told."""
     table = rows.select(schema.names).to_arrow()
@@ -42,10 +64,11 @@ def to_arrow(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
 def to_python(rows: pl.DataFrame) -> list[Row]:
     """The rows one by one, as users' functions take them."""
     times, signs = rows[TIME].to_list(), rows[SIGN].to_list()
-    values = python_rows(rows.drop(TIME, SIGN).to_arrow())
+    places = rows[PLACE].to_list() if PLACE in rows.columns else [None] * rows.height
+    values = python_rows(rows.drop(hidden_in(rows)).to_arrow())
     return [
-        Row(each, time, "+" if sign > 0 else "-")
-        for each, time, sign in zip(values, times, signs, strict=True)
+        Row(each, time, "+" if sign > 0 else "-", place=place)
+        for each, time, sign, place in zip(values, times, signs, places, strict=True)
     ]
 
 
@@ -53,10 +76,13 @@ def from_python(rows: Iterable[Row], schema: pa.Schema) -> pl.DataFrame:
     """The rows in columns again."""
     given = list(rows)
     table = from_arrow(pa.Table.from_pylist([row.values for row in given], schema))
-    return table.with_columns(
+    hidden = [
         pl.Series(TIME, [row.time for row in given], pl.Int64),
         pl.Series(SIGN, [1 if row.kind == "+" else -1 for row in given], pl.Int8),
-    )
+    ]
+    if given and given[0].place is not None:
+        hidden.append(pl.Series(PLACE, [row.place for row in given], PLACES))
+    return table.with_columns(hidden)
 
 
 @contextmanager
@@ -148,13 +174,24 @@ def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl
     )
 
 
+def emitted_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """Rows that an operator emits as they arrived, from the column ``row``."""
+    hidden = table.select(_time_of_row().alias(TIME), pl.col("sign").cast(pl.Int8).alias(SIGN))
+    return table.select(pl.col("row").struct.unnest()).hstack(hidden)
+
+
+def _time_of_row() -> pl.Expr:
+    """The event time of a row as it was before the shuffle: null if it had none."""
+    return pl.when(pl.col("time") > START_OF_TIME + 1).then("time")
+
+
 def late_rows(late: pl.DataFrame) -> pl.DataFrame:
     """What came too late for a grouping: its input rows, with ``window`` and ``reason``."""
     in_window = pl.col("start").is_not_null()
     told = late.select(
         pl.when(in_window).then(_window("start", "end")).alias("window"),
         pl.col("late").alias("reason"),
-        pl.when(pl.col("time") > START_OF_TIME + 1).then("time").alias(TIME),
+        _time_of_row().alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
     )
     return late.select(pl.col("row").struct.unnest()).hstack(told)

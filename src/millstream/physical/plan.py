@@ -181,6 +181,11 @@ class Physical:
         return {i.keeper for i in self.instances if i.role == "scatter" and i.keeper is not None}
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether rows carry their places, because the order of rows counts for an operator."""
+        return any(operator.ordered for operator in self.levels)
+
+    @property
     def needs_clock(self) -> bool:
         """Whether anything happens by processing time alone.
 

@@ -275,6 +275,8 @@ class Stateful(Node):
     kind: ClassVar[str]
     """The method of a stream that makes it, after which it is named."""
     tags: ClassVar[tuple[str, ...]] = ()
+    ordered: ClassVar[bool] = False
+    """Whether the order of rows counts: by event time, then by their places in splits."""
 
     ports: tuple[Port, ...]
 

@@ -30,7 +30,7 @@ def apply(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     if node.shape == "map_batches":
         return _apply_to_batch(node, rows, reject)
     return [
-        Row(values, row.time, row.kind)
+        Row(values, row.time, row.kind, row.place)
         for row in rows
         for values in _guarded(node, row, row.values, reject, _call_on_row)
     ]
@@ -80,12 +80,13 @@ def _rows(node: Function, made: Any) -> Made:
 def _apply_to_batch(node: Function, rows: list[Row], reject: Reject) -> list[Row]:
     # A function may make any number of rows of a batch, and each must have a time and a kind:
     # so rows are given to it in groups that share both, and its results share them too.
-    groups: dict[tuple[Any, Any], Made] = {}
+    groups: dict[tuple[Any, Any], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.time, row.kind), []).append(row.values)
+        groups.setdefault((row.time, row.kind), []).append(row)
+    batches = [([row.values for row in group], group[0]) for group in groups.values()]
     return [
-        Row(values, time, kind)
-        for (time, kind), batch in groups.items()
+        Row(values, first.time, first.kind, first.place)
+        for batch, first in batches
         for values in _guarded(node, batch, batch, reject, _call_on_batch)
     ]
 

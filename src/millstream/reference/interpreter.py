@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from millstream.model.errors import in_step
@@ -61,7 +62,8 @@ class Interpreter:
         for node in self._order:
             before = self._watermarks[node]
             if isinstance(node, nodes.Source):
-                step.rows[node] = [Row(dict(values)) for values in (rows or {}).get(node.name, ())]
+                given = (rows or {}).get(node.name, ())
+                step.rows[node] = _placed(node, (Row(dict(values)) for values in given))
                 moved = (watermarks or {}).get(node.name, START_OF_TIME)
                 self._watermarks[node] = max(self._watermarks[node], moved)
             elif isinstance(node, nodes.Stateful):
@@ -88,8 +90,8 @@ class Interpreter:
             watermark = self._inputs[node].advance(self._reports(node, step), self._now)
         rows = {port.name: step.rows[port.input] for port in node.ports}
         output = self._operators[node].step(rows, watermark, self._now)
-        step.rows[node] = output.rows[ROWS]
-        step.tagged[node] = {tag: output.rows[tag] for tag in node.tags}
+        step.rows[node] = _placed(node, output.rows[ROWS])
+        step.tagged[node] = {tag: _placed(node, output.rows[tag]) for tag in node.tags}
         self._watermarks[node] = output.watermark
 
     def _reports(self, node: nodes.Stateful, step: Step) -> list[Report]:
@@ -101,3 +103,8 @@ class Interpreter:
             if origin in step.moved or isinstance(origin, nodes.Stateful):
                 reports.append(Report(origin.name, "", self._watermarks[origin], self._now))
         return reports
+
+
+def _placed(node: Node, rows: Iterable[Row]) -> list[Row]:
+    """The rows with their places: of one event time, those of a step are in the order they came."""
+    return [replace(row, place=(node.name, number)) for number, row in enumerate(rows)]

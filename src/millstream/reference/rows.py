@@ -20,13 +20,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Row:
     """The columns of a row; its event time, once a step has set it; and its kind.
 
-    A retraction repeats the row that it takes back, column for column, save ``kind``. What a
-    grouping emits also has the pane or the late element that it was made of.
+    A retraction repeats the row that it takes back, column for column, save ``kind``. Its ``place``
+    is where it was in its source, by which rows of one event time are sorted. What a grouping emits
+    also has the pane or the late element that it was made of.
     """
 
     values: dict[str, Any]
     time: int | None = None
     kind: Kind = "+"
+    place: Any = None
     made_of: Emission | Late | None = None
 
 
@@ -123,7 +125,7 @@ def pane_row(
     }
     if retracting:
         values["kind"] = emission.kind
-    return Row(values, emission.timestamp, emission.kind, emission)
+    return Row(values, emission.timestamp, emission.kind, made_of=emission)
 
 
 def late_row(late: Late) -> Row:
@@ -133,4 +135,4 @@ def late_row(late: Late) -> Row:
         "end": timestamp(late.window.end),
     }
     values = {**late.element.value, "window": window, "reason": late.reason}
-    return Row(values, late.element.time, late.element.kind, late)
+    return Row(values, late.element.time, late.element.kind, made_of=late)

@@ -52,7 +52,7 @@ def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:
     for row in step.rows[node.input]:
         value = row.values[node.column]
         try:
-            timed.append(Row(row.values, event_time(value), row.kind))
+            timed.append(Row(row.values, event_time(value), row.kind, row.place))
         except (ValueError, ArithmeticError, MillstreamError):
             step.reject(node, f"event time {node.column!r}: {why_no_time(value)}", row.values)
     return timed if node.watermark is None else _followed(node, node.watermark, timed, step)
@@ -120,7 +120,7 @@ def _of_rows(
                     step.reject(node, sql_reason(failed.sql), row.values)
                 continue
             if values is not None:
-                rows.append(Row(values, row.time, row.kind))
+                rows.append(Row(values, row.time, row.kind, row.place))
         return rows
 
     return made

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from millstream.model.aggregates import Aggregate
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
-from millstream.plan.nodes import Node
+from millstream.plan.nodes import Node, Stateful
+from millstream.plan.operators.changes import Changes
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
 from millstream.reference.grouping import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
 from millstream.reference.operators.grouping import GroupingOperator
-from millstream.reference.operators.operator import Operators
+from millstream.reference.operators.operator import Operator, Operators
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes
 from millstream.testing.pipelines import checked_grouping, replay_stream
@@ -31,8 +33,15 @@ def _columnar_groups(
     return ColumnarGroups(windowing, columns, takes_retractions)
 
 
+def _columnar_changes(node: Changes) -> Operator:
+    from millstream.testing.on_columns import ColumnarChanges
+
+    return ColumnarChanges(node)
+
+
 ENGINES: dict[str, MakeGroups] = {"reference": reference_groups, "columnar": _columnar_groups}
 """The engines that run in this process, one grouping at a time."""
+
 
 SPARK = "spark"
 """The engine that runs whole programs."""
@@ -74,7 +83,9 @@ def run_stream(node: Node, steps: Sequence[Step], engine: str, follows: bool) ->
 
 def operators_of(engine: str) -> Operators:
     """What makes the operators of a program that runs on an engine."""
-    return {**OPERATORS, Grouping: partial(GroupingOperator, make=groups_of(engine))}
+    operators: dict[type[Stateful], Callable[[Any], Operator]]
+    operators = {**OPERATORS, Grouping: partial(GroupingOperator, make=groups_of(engine))}
+    return operators if engine == "reference" else {**operators, Changes: _columnar_changes}
 
 
 def groups_of(engine: str) -> MakeGroups:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from millstream.engine import changes as engine
 from millstream.engine.grouping.operator import Grouping
 from millstream.engine.grouping.tables import Aggregated
 from millstream.engine.operator import LATE, ROWS, Outputs
 from millstream.engine.state.in_memory import WholeOperator
 from millstream.model.aggregates import Count
-from millstream.model.errors import RunError
+from millstream.model.errors import RunError, in_step
+from millstream.model.instants import START_OF_TIME
 from millstream.model.windowing import Windowing
 from millstream.model.windows import Interval
+from millstream.plan.operators.changes import Changes
 from millstream.plan.types.values import MisfitError
 from millstream.reference.aggregates import OF_NUMBERS, Column, summarise
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
+from millstream.reference.operators.keys import Keyed
+from millstream.reference.operators.operator import Output
 from millstream.reference.ordering import ordering
+from millstream.reference.rows import Row
 from millstream.testing.untyped import UntypedColumn
 
 
@@ -138,3 +144,42 @@ def _columns_of(
 
 def _is_number(kind: pl.DataType) -> bool:
     return kind.is_numeric() or kind in (pl.Boolean, pl.Null)
+
+
+class ColumnarChanges:
+    """The changes of each key on the columnar engine.
+
+    Keys and values may be any Python objects, so their columns hold numbers: equal ones are one.
+    """
+
+    def __init__(self, node: Changes) -> None:
+        self.node = node
+        (self._port,) = node.ports
+        self._keyed = Keyed(node, self._port)
+        self._operator = WholeOperator(engine.Changes(["key"], ["values"]))
+        self._numbers: dict[Any, int] = {}
+
+    def step(self, rows: Mapping[str, list[Row]], watermark: int, now: int) -> Output:
+        """One step, as the reference takes it."""
+        given = rows[self._port.name]
+        with in_step(self.node.name):
+            batch = pl.DataFrame([self._numbered(i, row) for i, row in enumerate(given)])
+        outputs = self._operator.step({ROWS: batch} if given else {}, watermark, now)
+        changed = [given[i] for table in outputs[ROWS] for i in table["number"]]
+        return Output({ROWS: changed}, self._operator.output_watermark)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _numbered(self, number: int, row: Row) -> dict[str, Any]:
+        origin, offset = row.place
+        return {
+            "bucket": 0,
+            "key": self._number("key", self._keyed.key(row.values)),
+            "values": self._number("values", [row.values[name] for name in self.node.columns]),
+            "time": START_OF_TIME if row.time is None else row.time,
+            **{"origin": origin, "split": "", "offset": offset, "number": number},
+        }
+
+    def _number(self, what: str, value: Any) -> int:
+        return self._numbers.setdefault((what, ordering(value)), len(self._numbers))

@@ -114,3 +114,5 @@ class InputSpec:
     """The engine's columns that are the whole row."""
     kind: str | None = None
     port: str = ROWS
+    ordered: bool = False
+    """Whether rows are sent with their places."""

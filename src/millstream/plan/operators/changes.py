@@ -22,6 +22,7 @@ class Changes(Stateful):
     """Keeps a row if it differs, in one of the columns, from the row of its key before it."""
 
     kind: ClassVar[str] = "changes"
+    ordered: ClassVar[bool] = True
 
     columns: tuple[str, ...]
 

@@ -27,10 +27,10 @@ class ChangesOperator:
         self._watermark = START_OF_TIME
 
     def step(self, rows: Mapping[str, list[Row]], watermark: int, now: int) -> Output:
-        """The rows that differ from the one before; rows of a step are in order of event time."""
+        """The rows that differ from the one before: by event time, then by their places."""
         self._watermark = max(self._watermark, watermark)
         with in_step(self.node.name):
-            changed = list(filter(self._differs, sorted(rows[self._port.name], key=_time)))
+            changed = list(filter(self._differs, sorted(rows[self._port.name], key=_order)))
         return Output({ROWS: changed}, self._watermark)
 
     def close(self) -> None:
@@ -43,5 +43,5 @@ class ChangesOperator:
         return before != values
 
 
-def _time(row: Row) -> int:
-    return START_OF_TIME if row.time is None else row.time
+def _order(row: Row) -> tuple[int, Any]:
+    return (START_OF_TIME if row.time is None else row.time, row.place)

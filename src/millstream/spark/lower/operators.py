@@ -50,7 +50,8 @@ def emitted(lowering: Lowering, instance: Instance, tasks: list[Task]) -> Emitte
     node = instance.node
     assert isinstance(node, Stateful)
     schema = arrow_of(lowering.types[instance])
-    return Emitted(spec_of(lowering.plan, node, lowering.splits), str(instance.tag), schema, tasks)
+    spec = spec_of(lowering.plan, node, lowering.splits)
+    return Emitted(spec, str(instance.tag), schema, tasks, lowering.plan.is_ordered)
 
 
 def _input(lowering: Lowering, instance: Instance, node: Stateful, port: Port) -> InputSpec:
@@ -74,4 +75,5 @@ def _input(lowering: Lowering, instance: Instance, node: Stateful, port: Port) -
         whole=kind_of(node).whole(node, port.name, read),
         kind=kind_column(port.input),
         port=port.name,
+        ordered=node.ordered,
     )

@@ -62,8 +62,19 @@ def _of_source(
     return {
         "source": source.name if counts else None,
         "origin": source.name,
+        "numbered": _needs_places(lowering, source, graph),
         "ends": sorted({i.mark for i in fed}) if source.bounded and lowering.ending else [],
     }
+
+
+def _needs_places(lowering: Lowering, source: Source, graph: TaskGraph) -> bool:
+    """Whether the rows of a source arrive without their places, though the order of rows counts.
+
+    A retried batch is read in the same tasks, so that rows are numbered as before.
+    """
+    first = all(i.phase <= 1 for i in graph.steps)
+    has_places = isinstance(source, KafkaSource) or source in lowering.plan.loaded
+    return lowering.plan.is_ordered and first and not has_places
 
 
 def _emitted(lowering: Lowering, graph: TaskGraph) -> dict[tuple[str, str], Emitted]:

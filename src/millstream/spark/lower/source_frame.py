@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 
-from millstream.engine.rows import SPLIT
+from millstream.engine.rows import PLACE, SPLIT
 from millstream.physical.plan import decodes, decodes_lines, may_reject
 from millstream.plan.nodes import FilesSource, KafkaSource, Source, SplitSource, TestSource
 from millstream.plan.types.schema import hidden
 from millstream.spark.columns import col
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.wide_frame import WideFrame
-from millstream.spark.sources.kafka import REJECTED, raw_columns
+from millstream.spark.sources.kafka import OFFSET, REJECTED, raw_columns
 from millstream.spark.sources.loading import named
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.step_columns import StepColumns
@@ -33,12 +34,16 @@ def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFr
         columns.append(col(SPLIT))
     elif isinstance(source, SplitSource) and source not in plan.loaded and source.split:
         columns.append(col(source.split).cast("string").alias(SPLIT))
+    place = None
+    if plan.is_ordered and isinstance(source, KafkaSource):
+        place = PLACE
+        columns.append(_place(source).alias(place))
     flag = None
     if may_reject(source) and not decodes(source) and not decodes_lines(source):
         flag = _PARSED
         columns += [col(REJECTED), col(REJECTED).isNull().alias(flag)]
     (read,) = [i for i in plan.of(0, source, 0) if i.node is source]
-    wide = WideFrame(frame.select(*columns), {read: StepColumns(names, flag)}, [])
+    wide = WideFrame(frame.select(*columns), {read: StepColumns(names, flag, place=place)}, [])
     wide.rejected = {} if flag is None else {read: REJECTED}
     lowering.types[read] = wide.types(read)
     return wide
@@ -56,6 +61,15 @@ def _test_frame(lowering: Lowering, source: TestSource, frame: DataFrame) -> Wid
     wide = WideFrame(frame, {read: StepColumns(names, _GIVEN)}, list(NAMES))
     lowering.types[read] = wide.types(read)
     return wide
+
+
+def _place(source: KafkaSource) -> Column:
+    """Where a record is: Spark may read a partition in other tasks when it retries a batch."""
+    return F.struct(
+        F.lit(source.name).alias("origin"),
+        col(SPLIT).cast("string").alias("split"),
+        col(OFFSET).alias("offset"),
+    )
 
 
 def has_splits(source: Source | None) -> bool:

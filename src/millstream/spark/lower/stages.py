@@ -13,12 +13,14 @@ from millstream.spark.driver.failures import accepted
 from millstream.spark.lower.jvm_stage import JvmStage
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.python_stage import python_stage
-from millstream.spark.lower.row_types import arrow_of
+from millstream.spark.lower.row_types import arrow_of, struct_of
 from millstream.spark.lower.source_frame import has_splits
 from millstream.spark.lower.task_graph import TaskGraph
 from millstream.spark.lower.wide_frame import WideFrame
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.python_stage import PackedStage, PythonStage
+
+_PLACE = "origin string, split string, offset bigint"
 
 
 def run_stages(
@@ -80,6 +82,8 @@ def _run_python(
             StructField(str(columns.sign), ByteType()),
             StructField(str(columns.flag), BooleanType()),
         ]
+        if columns.place is not None:
+            fields.append(StructField(columns.place, struct_of(_PLACE)))
     carried = list(NAMES)
     if splits:
         python.by_split = True  # each row that is made is of the split of its input

@@ -58,6 +58,7 @@ class TaskGraph:
             f"__millstream_f{number}",
             f"__millstream_t{number}",
             f"__millstream_g{number}",
+            f"__millstream_o{number}" if lowering.plan.is_ordered else None,
         )
 
 

@@ -67,6 +67,7 @@ def _run(lowering: Lowering, instance: Instance) -> Task:
                 schema=arrow_of(lowering.types[instance]),
                 layout=node.layout,
                 split=node.split,
+                ordered=lowering.plan.is_ordered,
             )
         case Function():
             bare = replace(node, input=Node("", node.schema))  # workers need no more of the plan

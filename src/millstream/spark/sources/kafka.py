@@ -27,6 +27,8 @@ from millstream.plan.nodes import KafkaSource, Position, Source
 from millstream.spark.columns import col, reject_text
 from millstream.spark.compat.remote import is_local
 
+OFFSET = "__millstream_offset"
+"""The column of a record's offset, whether or not the program reads it."""
 REJECTED = "__millstream_refused"
 """The column that tells why a record did not parse, and in a new line the record."""
 
@@ -285,16 +287,16 @@ def _split(source: KafkaSource) -> Column:
 
 def _parsed(frame: DataFrame, source: KafkaSource) -> DataFrame:
     metadata = [col(name) for name in source.metadata]
-    split = _split(source).alias(SPLIT)
+    split, offset = _split(source).alias(SPLIT), F.col("offset").alias(OFFSET)
     if source.format == "raw":
-        return frame.select(*metadata, split)
+        return frame.select(*metadata, split, offset)
     valid = F.is_valid_utf8(F.col("value").cast("string"))
     text = F.col("value").cast("string")
     if source.format == "text":
         why = F.when(F.col("value").isNotNull() & ~valid, F.lit("the value is no UTF-8"))
         fine = F.when(why.isNull(), text).alias("value")
-        return frame.select(fine, *metadata, split, _rejected(why))
-    return frame.select(*map(col, raw_columns(source)), split)
+        return frame.select(fine, *metadata, split, offset, _rejected(why))
+    return frame.select(*map(col, raw_columns(source)), split, offset)
 
 
 def raw_columns(source: KafkaSource) -> tuple[str, ...]:

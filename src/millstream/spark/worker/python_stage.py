@@ -89,6 +89,8 @@ class PythonStage:
     """What is a slice of its own: what a task has, or each split, or each origin of envelopes."""
     by_split: bool = False
     """Whether tasks take the rows of one split at a time."""
+    numbered: bool = False
+    """Whether rows get their places here: they have none, and an operator needs their order."""
     run: str = ""
     """The id of the job's life."""
     owner: str = ""

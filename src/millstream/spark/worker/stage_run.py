@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from millstream.engine.rows import (
     from_arrow,
     refused,
+    with_places,
     with_time,
 )
 from millstream.engine.watermarks import newest
@@ -49,6 +50,7 @@ class StageRun:
         self._marks = Marks()
         self._later: list[Iterator[None]] = []
         self._sent = 0
+        self._read = 0
         self._number = number
         self._name = ""
         for task in stage.tasks:
@@ -102,6 +104,9 @@ class StageRun:
         if not stage.inputs and not stage.follows and not stage.rejects:
             return  # there are only envelopes
         rows = from_arrow(batch)
+        if stage.numbered:
+            rows = with_places(rows, stage.origin, f"{self._number:06}", self._read)
+            self._read += rows.height
         self._follow(rows)
         for step, column in stage.untimed.items():
             self.counts.add(step, "rejected", rows[column].null_count())
@@ -122,7 +127,7 @@ class StageRun:
         if envelope.kind == "emit":
             emitted = self.stage.emitted.get((envelope.node, str(envelope.port)))
             if emitted is not None:
-                tasks, rows = emitted.tasks, emitted.rows(envelope.table())
+                tasks, rows = emitted.tasks, emitted.rows(envelope)
         elif envelope.kind == "sink" and envelope.node in self.stage.sinks:
             tasks, rows = [self.stage.sinks[envelope.node]], with_time(envelope.table())
         if tasks is None:

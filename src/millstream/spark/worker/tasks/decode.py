@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import SIGN, TIME, refused
+from millstream.engine.rows import hidden_in, refused
 from millstream.plan.nodes import KafkaSource
 from millstream.plan.records import record_text
 from millstream.spark.sources.decoding import decoded
@@ -27,7 +27,7 @@ class Decode(RejectingTask):
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         columns, why = decoded(rows["value"].to_list(), self.source.format, self.schema)
-        made = columns.hstack(rows.select(*self.source.metadata, TIME, SIGN))
+        made = columns.hstack(rows.select(*self.source.metadata, *hidden_in(rows)))
         if why:
             bad = sorted(why)
             records = [record_text(self._described(r)) for r in rows[bad].iter_rows(named=True)]

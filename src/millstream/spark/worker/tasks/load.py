@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import from_arrow, refused, with_time
+from millstream.engine.rows import from_arrow, refused, with_places, with_time
 from millstream.plan.layouts import Layout
 from millstream.plan.records import record_text
 from millstream.spark.sources.loading import CONTENT, PATH, Decoded, decoded_lines, loaded
@@ -33,6 +33,8 @@ class Load(RejectingTask):
     schema: pa.Schema
     layout: Layout | None
     split: str | None
+    ordered: bool
+    """Whether rows get their places."""
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         run.later(self._load(rows, run))
@@ -40,10 +42,15 @@ class Load(RejectingTask):
     def _load(self, rows: pl.DataFrame, run: StageRun) -> Iterator[None]:
         contents = rows[CONTENT] if CONTENT in rows.columns else [None] * rows.height
         for path, content in zip(rows[PATH], contents, strict=True):
+            number = 0
             for part in self._parts(path, content):
                 run.counts.add(self.step, "read", part.rows.height + len(part.refused))
                 self._reject(path, part, run)
-                self._split(with_time(part.rows), run)
+                made = with_time(part.rows)
+                if self.ordered:
+                    made = with_places(made, self.step, path, number)
+                    number += made.height
+                self._split(made, run)
                 yield
 
     def _parts(self, path: str, content: bytes | None) -> Iterator[Decoded]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from millstream.engine.rows import SIGN, TIME
+from millstream.engine.rows import hidden_in
 from millstream.spark.worker.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -22,4 +22,4 @@ class Pick(Task):
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         picked = [pl.col(column).alias(name) for name, column in self.columns.items()]
-        self.give(rows.select(*picked, TIME, SIGN), run)
+        self.give(rows.select(*picked, *hidden_in(rows)), run)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import SIGN, SPLIT, TIME, to_arrow
+from millstream.engine.rows import PLACE, SIGN, SPLIT, TIME, to_arrow
 from millstream.spark.worker.step_columns import StepColumns
 from millstream.spark.worker.tasks.task import MOST_ROWS, Task
 
@@ -26,6 +26,7 @@ class ToJvm(Task):
         to = self.columns
         names = {column: pl.col(name) for name, column in to.columns.items()}
         hidden = {to.time: pl.col(TIME), to.sign: pl.col(SIGN), to.flag: pl.lit(True)}
+        hidden |= {to.place: pl.col(PLACE)}
         names |= {name: value for name, value in hidden.items() if name is not None}
         fields = run.stage.schema
         names |= {SPLIT: pl.lit(run.split)} if SPLIT in fields.names else {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import SIGN, TIME, from_arrow, to_python
+from millstream.engine.rows import PLACE, SIGN, TIME, from_arrow, to_python
 from millstream.engine.state.arrivals import Arrival
 from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
@@ -54,6 +54,8 @@ class ToShards(Task):
             table = table.with_columns(**keys)
         if "row" in input.whole:
             table = table.hstack(given.select(row=pl.struct(input.row)))
+        if input.ordered:
+            table = table.hstack(rows.select(pl.col(PLACE).struct.unnest()))
         self._send(self._exchange.take(table), run)
 
     def _keys(self, key: KeyFunction, kind: pa.DataType, rows: list[Any]) -> pl.Series:
