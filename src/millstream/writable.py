@@ -1,4 +1,4 @@
-"""The end of a stream: the methods that make a pipeline of it, one for each kind of sink."""
+"""The end of a stream: the methods that return a pipeline, one for each kind of sink."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from millstream.plan.targets import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Writable:
-    """Rows that can be written: those of a step, if no settings are left for a step to come."""
+    """Rows that can be written: those of a step, if no settings are left for a next one."""
 
     node: Node
     settings: Settings = NOTHING_SET
@@ -44,7 +44,7 @@ class Writable:
         """A pipeline that keeps the rows in memory.
 
         With ``mode="complete"`` it keeps the whole result table of a grouping: a row for each key
-        and window, which newer results replace. It is whole after a resume, too.
+        and window, which newer results replace. It is complete after a resume, too.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").collect("numbers")
@@ -64,18 +64,17 @@ class Writable:
     ) -> Pipeline:
         """A pipeline that writes the rows to files in a folder, each row exactly once.
 
-        Rows that are equal in the columns of ``partition_by`` get a folder of their own,
+        Rows with equal values in the columns of ``partition_by`` are in one folder,
         ``team=red/day=2026-11-17``, as Spark, Hive and Polars name and read them.
 
-        ``mode`` is for a run without a checkpoint over sources that end: run again, it would write
-        all its rows a second time. So it is refused if the folder holds results already,
-        ``"error"``, unless it is to add to them, ``"append"``, or to replace them when it has
+        ``mode`` is for a run over bounded sources without a checkpoint: a second run would write
+        all its rows a second time. So it is an error if the folder already has results,
+        ``"error"``, unless the run adds to them, ``"append"``, or replaces them when it has
         succeeded, ``"overwrite"``.
 
-        ``options`` are called as in Spark: ``compression``, and for csv ``sep`` and ``header``,
-        which is written by default.
-        Text holds one column of STRING; csv holds no arrays, maps and structs, so neither
-        ``window`` nor ``pane``.
+        ``options`` have the names of Spark: ``compression``, and for csv ``sep`` and ``header``,
+        which is written by default. Text files hold one column of STRING; csv files hold no arrays,
+        maps and structs, so neither ``window`` nor ``pane``.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
@@ -107,14 +106,14 @@ class Writable:
 
         ``key`` and ``value`` name a column, which is written as it is, or several, as a JSON
         object. Without them the key is that of the grouping, and the value has all columns.
-        ``headers`` maps names to columns; rows that are equal in ``partition_by`` go to one
-        partition, in place of those with equal keys.
+        ``headers`` maps names to columns; rows with equal values in ``partition_by`` go to one
+        partition, instead of those with equal keys.
 
-        Rows that are taken back are records, too, marked by the header ``kind``. With
-        ``changes="upsert"`` a record replaces the one before it with its key, as in a compacted
-        topic, and one that is only taken back becomes a tombstone.
+        Retractions are records, too, marked by the header ``kind``. With ``changes="upsert"`` a
+        record replaces the one before it with its key, as in a compacted topic, and a row that is
+        retracted and not replaced becomes a tombstone.
 
-        Readers must ask for ``read_committed`` to see each row once; ``at_least_once`` writes
+        Readers must use ``read_committed`` to see each row once; ``at_least_once`` writes
         without transactions. ``servers`` and ``options`` are as in ``read_kafka``.
 
         >>> import millstream as ms
@@ -132,7 +131,7 @@ class Writable:
     def write_console(
         self, limit: int = 20, name: str | None = None, *, mode: OutputMode = "append"
     ) -> Pipeline:
-        """A pipeline that prints the rows, of each batch at most the first ``limit``.
+        """A pipeline that prints the rows, at most the first ``limit`` of each batch.
 
         With ``mode="complete"`` it prints the whole result table whenever it has changed: see
         ``collect``.
@@ -152,10 +151,10 @@ class Writable:
         *,
         mode: OutputMode = "append",
     ) -> Pipeline:
-        """A pipeline that hands the rows to a function: some rows, their batch and their slice.
+        """A pipeline that calls a function with rows, their batch and their slice.
 
-        After a failure a batch may be handed over again, in the same slices. A function that
-        keeps (batch, slice) with what it writes can then skip what it has already written.
+        After a failure a batch may be retried, in the same slices. A function that stores (batch,
+        slice) with what it writes can then skip what it has already written.
 
         With ``mode="complete"`` the function gets the whole result table whenever a batch has
         changed it, as slice 0, and is called in your program instead of Spark's workers: see

@@ -1,8 +1,8 @@
 """What is computed for each key and window: descriptions of aggregates.
 
-Each takes an expression (Spark SQL text, or a PySpark Column) and skips nulls. None of them
-depends on the order in which elements came: where order matters it is that of event time,
-and of the values where times are equal.
+Each takes an expression (Spark SQL text, or a PySpark Column) and skips nulls. None of them depends
+on the order in which elements arrive: where order matters, it is that of event time, and of the
+values for equal times.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class ApproxQuantile(Quantile):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Combine(Aggregate):
-    """A user's own accumulator, folded anew over the values of a pane. Its functions are pure."""
+    """A user's own accumulator, computed over the values of each pane. Its functions are pure."""
 
     create: Callable[[], Any]
     add: Callable[[Any, Any], Any]
@@ -143,7 +143,7 @@ def count(of: Expression | None = None) -> Count:
 
 
 def sum(of: Expression | None = None) -> Sum:
-    """The sum; of nothing it is 0.
+    """The sum; without values it is 0.
 
     >>> sum("points * 2")
     sum(points * 2)
@@ -152,7 +152,7 @@ def sum(of: Expression | None = None) -> Sum:
 
 
 def min(of: Expression | None = None) -> Min:
-    """The least value; of nothing it is null.
+    """The least value; without values it is null.
 
     >>> min("points")
     min(points)
@@ -161,7 +161,7 @@ def min(of: Expression | None = None) -> Min:
 
 
 def max(of: Expression | None = None) -> Max:
-    """The greatest value; of nothing it is null.
+    """The greatest value; without values it is null.
 
     >>> max("points")
     max(points)
@@ -170,7 +170,7 @@ def max(of: Expression | None = None) -> Max:
 
 
 def mean(of: Expression | None = None) -> Mean:
-    """The arithmetic mean; of nothing it is null.
+    """The arithmetic mean; without values it is null.
 
     >>> mean("points")
     mean(points)
@@ -310,7 +310,7 @@ def combine(
     accumulator, ``extract(acc)`` returns the result. ``add`` may change the accumulator in place.
 
     Each pane is computed from its values, in the order of event time. So sessions that merge and
-    values that are retracted need no functions of their own. The values stay in the state until
+    values that are retracted need no other functions. The values stay in the state until
     their window expires.
 
     >>> product = combine("factor", create=lambda: 1, add=lambda a, v: a * v,

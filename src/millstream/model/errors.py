@@ -1,10 +1,10 @@
 """Every error that Millstream raises on purpose, each with a stable code and a page in the docs.
 
 MillstreamError
-├── PlanError     MS1xx  a program that cannot work, refused before it runs (a ValueError)
+├── PlanError     MS1xx  a program that cannot work, raised before it runs (a ValueError)
 ├── RunError      MS2xx  a failure while running: of a record, a function, Spark, a sink
 │   └── KafkaError   MS303 and up  a failure of Kafka: its jars, local brokers, topics, groups
-└── TestingError  MS301, MS302  a test script that cannot be read or that did not hold
+└── TestingError  MS301, MS302  a test script that cannot be read or that failed
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ CODES = {
     "MS350": "records that were removed before they were read",
     "MS351": "a job that was overtaken by another run of it",
 }
-"""Each code and what it is about. A page ``docs/errors/<code>.md`` exists for every one."""
+"""Each code and its title. Each has a page, ``docs/errors/<code>.md``."""
 
 
 class MillstreamError(Exception):
@@ -122,26 +122,26 @@ def _rebuild(
 
 
 class PlanError(MillstreamError, ValueError):
-    """A program that cannot work, refused while it is being written down."""
+    """A program that cannot work, raised while it is being built."""
 
 
 class RunError(MillstreamError):
-    """A record or a function of the user that failed while a pipeline ran."""
+    """A record, a user's function, Spark or a sink that failed at run time."""
 
 
 class KafkaError(RunError):
-    """Kafka, or something that a local cluster of it needs, did not do what was asked."""
+    """A failure of Kafka, or of something that a local cluster needs."""
 
 
 class TestingError(MillstreamError):
-    """A script of steps that cannot be read, or whose expected panes did not come."""
+    """A script of steps that cannot be read, or whose expected panes were not emitted."""
 
     __test__ = False  # its name starts with Test, but it is no test
 
 
 @contextmanager
 def in_step(name: str) -> Iterator[None]:
-    """What is refused inside is refused in the step of that name: the error names it.
+    """Errors inside get the name of the step.
 
     >>> with in_step("filter-1"):
     ...     raise PlanError("MS112", "'points >' cannot be read", fix="write the rest")

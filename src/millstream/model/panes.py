@@ -1,4 +1,4 @@
-"""What comes out of a window each time its trigger fires."""
+"""The results of windows, and late elements."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ LateReason = Literal["expired", "closed", "no window"]
 class Pane:
     """One result of one key and window; times are seconds since 1970-01-01 UTC.
 
-    ``values`` are the elements that the pane holds, sorted, or the aggregate's value.
-    ``kind`` is ``"-"`` where the pane takes back an earlier one.
-    ``step`` is the index of the step after which it was emitted,
-    ``timestamp`` the event time that it carries on to the next grouping.
+    ``values`` are the elements of the pane, sorted, or the aggregate's value. ``kind`` is ``"-"``
+    if the pane retracts an earlier one. ``step`` is the index of the replay step that emitted it,
+    ``timestamp`` its event time for the next grouping.
     """
 
     key: Any
@@ -40,11 +39,11 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class LateElement:
-    """An element that a window could not take any more, and why.
+    """An element that a window did not accept any more, and why.
 
     ``expired``: the watermark had passed the window's end and the allowed lateness.
     ``closed``: the window's trigger had finished.
-    ``no window``: the element lies between sliding windows (``window`` is None).
+    ``no window``: the element is between sliding windows (``window`` is None).
     ``grouping`` names the step of a pipeline that found it late.
     """
 

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Refinement(Enum):
-    """What a pane holds, and what becomes of the pane before it."""
+    """What a pane contains, and how it relates to the pane before it."""
 
     DISCARDING = "discarding"
     ACCUMULATING = "accumulating"
@@ -17,8 +17,8 @@ class Refinement(Enum):
 
 
 discarding = Refinement.DISCARDING
-"""A pane holds what came since the last one: add panes up."""
+"""A pane has what arrived since the last one: add panes up."""
 accumulating = Refinement.ACCUMULATING
-"""A pane holds all that came so far: the newest pane replaces the older ones."""
+"""A pane has everything that arrived so far: the newest pane replaces the older ones."""
 retracting = Refinement.RETRACTING
-"""As accumulating, and each pane first takes back the one before it."""
+"""As accumulating, and each pane first retracts the one before it."""

@@ -1,4 +1,4 @@
-"""What can happen to a stream, one thing at a time: the script of a test or of a picture."""
+"""The steps of a replay: elements, watermarks and the clock."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from millstream.model.instants import END_OF_TIME, Instant, instant, seconds
 class Elements:
     """One bundle: elements that arrive together, each ``(key, value, event time)``.
 
-    Triggers are asked once, after the whole bundle is in. For a pipeline of its own,
-    ``replay(stream, …)``, the elements are rows of the source, such as dicts; ``source`` names it.
+    Triggers are evaluated once, after the whole bundle. For a pipeline, ``replay(stream, …)``, the
+    elements are rows of the source, such as dicts; ``source`` names it.
 
     >>> Elements([("k", 1, 3.0), ("k", 2, 7.5)])
     Elements([('k', 1, 3.0), ('k', 2, 7.5)])
@@ -39,7 +39,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The watermark moves: all elements before ``time`` have come. It never goes back.
+    """The watermark moves: all elements before ``time`` have arrived. It never moves back.
 
     >>> Watermark(10), Watermark.end()
     (Watermark(10.0), Watermark.end())
@@ -68,7 +68,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class ProcessingTime:
-    """The clock moves to ``time``. It starts at 0 and never goes back.
+    """The clock moves to ``time``. It starts at 0 and never moves back.
 
     >>> ProcessingTime(12)
     ProcessingTime(12.0)
@@ -88,7 +88,7 @@ Step = Elements | Watermark | ProcessingTime
 
 
 def checked_steps(steps: Iterable[Any]) -> list[Step]:
-    """The steps as a list, refused if one of them is something else."""
+    """The steps as a list; an error if one of them is something else."""
     checked = list(steps)
     for i, step in enumerate(checked):
         if not isinstance(step, Step):

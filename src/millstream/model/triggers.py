@@ -15,7 +15,7 @@ class Trigger:
     def or_finally(self, until: Trigger) -> OrFinally:
         """Fires whenever either trigger is ready, and finishes when either has finished.
 
-        When ``until`` is ready it fires instead of this one, which starts anew. So ``until``
+        When ``until`` is ready it fires instead of this one, which restarts. So ``until``
         normally is one that finishes, such as ``at_watermark()`` or ``after_count(n)``.
 
         >>> repeatedly(after_count(100)).or_finally(at_watermark())
@@ -38,7 +38,7 @@ class AtWatermark(Trigger):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AfterCount(Trigger):
-    """Fires once the pane holds at least ``count`` elements, then finishes."""
+    """Fires once the pane has at least ``count`` elements, then finishes."""
 
     count: int
 
@@ -121,7 +121,7 @@ class OrFinally(Trigger):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Never(Trigger):
-    """Never fires: what a window holds leaves when the window expires."""
+    """Never fires: the content of a window is emitted when the window expires."""
 
     def __repr__(self) -> str:
         return "never()"
@@ -130,8 +130,8 @@ class Never(Trigger):
 def at_watermark(early: Trigger | None = None, late: Trigger | None = None) -> AtWatermark:
     """Fires when the watermark passes the end of the window.
 
-    ``early`` fires again and again before that, ``late`` after it; both start anew at each firing.
-    Without ``late`` the window is closed by its end.
+    ``early`` fires repeatedly before that, ``late`` after it; both restart at each firing. Without
+    ``late`` the window is closed at its end.
 
     >>> at_watermark(early=every("1m"), late=after_count(1))
     at_watermark(early=every('1m'), late=after_count(1))
@@ -143,7 +143,7 @@ def at_watermark(early: Trigger | None = None, late: Trigger | None = None) -> A
 
 
 def after_count(n: int) -> AfterCount:
-    """Fires once at least ``n`` elements have come since the last firing.
+    """Fires once at least ``n`` elements have arrived since the last firing.
 
     >>> repeatedly(after_count(1000))
     repeatedly(after_count(1000))
@@ -216,7 +216,7 @@ def in_order(*triggers: Trigger) -> InOrder:
 
 
 def never() -> Never:
-    """Never fires: results leave only when the window expires.
+    """Never fires: results are emitted only when the window expires.
 
     >>> never()
     never()

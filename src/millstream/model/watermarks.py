@@ -12,7 +12,7 @@ from millstream.model.errors import PlanError
 from millstream.model.instants import END_OF_TIME
 
 OnAhead = Literal["keep", "reject"]
-"""What becomes of a row whose time is too far ahead of the clock."""
+"""What happens to a row whose time is too far ahead of the clock."""
 
 DEFAULT_AHEAD = 86_400_000_000
 """One day: how far ahead of the clock the times of an endless source may be."""
@@ -31,8 +31,8 @@ NOT_GIVEN = NotGiven.NOT_GIVEN
 class Silence:
     """What the silence of an origin's splits means.
 
-    One is idle after as long as ``idle``, never if that is None. While all are, the watermark
-    follows the clock at the distance ``behind``, unless that is None.
+    A split is idle after ``idle``, never if that is None. While all are idle, the watermark follows
+    the clock at the distance ``behind``, unless that is None.
     """
 
     idle: int | None = None
@@ -41,9 +41,10 @@ class Silence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkPolicy:
-    """How each split of a source derives its watermark. ``idle`` lets a silent split step aside.
+    """How each split of a source derives its watermark.
 
-    A time that is more than ``ahead`` after the clock does not move the watermark.
+    A split that is silent for ``idle`` does not count. A time that is more than ``ahead`` after the
+    clock does not move the watermark.
     """
 
     idle: int | None = None
@@ -68,7 +69,7 @@ class WatermarkPolicy:
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Bounded(WatermarkPolicy):
-    """Events come at most ``disorder`` after newer ones."""
+    """Events are at most ``disorder`` out of order."""
 
     disorder: int
     then: Literal["clock"] | None = None
@@ -85,7 +86,7 @@ class Bounded(WatermarkPolicy):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Ascending(WatermarkPolicy):
-    """Events of a split come in the order of their times."""
+    """Events of a split arrive in the order of their times."""
 
     def __repr__(self) -> str:
         return f"ascending({(_idle(self) + _ahead(self)).removeprefix(', ')})"
@@ -93,7 +94,7 @@ class Ascending(WatermarkPolicy):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Punctuated(WatermarkPolicy):
-    """Some events carry the watermark in a column; the others have null there."""
+    """Some events have the watermark in a column; the others have null there."""
 
     column: str
 
@@ -110,14 +111,14 @@ def bounded(
 ) -> Bounded:
     """The watermark follows the newest event at a distance of ``disorder``.
 
-    A split that has been silent for as long as ``idle`` is not waited for. Choose it longer than
-    the pauses that a split makes when all is well: what a split sends after a longer one may be
-    late. With ``then="clock"`` the watermark follows the clock, at the same distance, while all
-    splits are idle: so the last windows of a stream that falls silent end, too.
+    A split that has been silent for ``idle`` does not hold the watermark. Choose it longer than the
+    normal pauses of a split: rows that a split sends after a longer pause may be late. With
+    ``then="clock"`` the watermark follows the clock, at the same distance, while all splits are
+    idle: so the last windows of a silent stream end, too.
 
     Events dated more than ``ahead`` after the clock do not move the watermark: by default one day
-    on sources without an end; on those that end, or with None, any time moves it. Such rows are
-    counted and reach their windows, unless ``on_ahead="reject"`` sends them to ``rejected``.
+    for endless sources; for bounded ones, or with None, any time moves it. Such rows are counted
+    and reach their windows, unless ``on_ahead="reject"`` sends them to ``rejected``.
 
     >>> bounded("30s", idle="1m")
     bounded('30s', idle='1m')
@@ -164,8 +165,8 @@ def punctuated(
 ) -> Punctuated:
     """The watermark is the newest non-null value of ``column``.
 
-    ``idle``, ``ahead`` and ``on_ahead`` are those of ``bounded``; it is the values of ``column``
-    that may not be too far ahead of the clock.
+    ``idle``, ``ahead`` and ``on_ahead`` are those of ``bounded``; the values of ``column`` must not
+    be too far ahead of the clock.
 
     >>> punctuated("complete_until")
     punctuated('complete_until')

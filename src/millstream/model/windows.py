@@ -13,7 +13,7 @@ from millstream.model.instants import END_OF_TIME, START_OF_TIME
 CalendarUnit = Literal["day", "week", "month", "year"]
 
 _LENGTHS = {"hour": "1h", "minute": "1m", "second": "1s"}
-"""What looks like a unit of a calendar, but has the same length everywhere."""
+"""Words that look like calendar units, but have a fixed length."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -47,7 +47,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Fixed(Window):
-    """Windows of one size, side by side."""
+    """Adjacent windows of one size."""
 
     size: int
     offset: int
@@ -107,7 +107,7 @@ class Calendar(Window):
 
 
 def fixed(size: Duration, offset: Duration = 0) -> Fixed:
-    """Windows of one size, side by side; ``offset`` moves their edges.
+    """Adjacent windows of one size; ``offset`` moves their edges.
 
     >>> fixed("1h", offset="15m")
     fixed('1h', offset='15m')
