@@ -12,10 +12,8 @@ from millstream.engine.grouping.accumulators import Accumulator, accumulator
 from millstream.engine.grouping.results import Results
 from millstream.engine.grouping.tables import Aggregated, State
 from millstream.engine.grouping.triggers import Env, Moment, Node, StateColumn, compiled
-from millstream.engine.grouping.windows import assigned
-from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.engine.grouping.windows import Windows, windows_of
 from millstream.model.windowing import Windowing
-from millstream.model.windows import Global, Session
 from millstream.plan.finishing import Moment as FireMoment
 from millstream.plan.finishing import fires, uses_clock
 
@@ -42,6 +40,10 @@ class Compiled:
     def owner(self) -> list[str]:
         """The columns that name a pane."""
         return [*self.keys, "start", "end"]
+
+    @cached_property
+    def windows(self) -> Windows:
+        return windows_of(self.windowing.where)
 
     @cached_property
     def trigger(self) -> Node:
@@ -73,7 +75,7 @@ class Compiled:
     @cached_property
     def by_window(self) -> bool:
         """Whether windows are the same for all keys, so that state can be kept window by window."""
-        return not isinstance(self.windowing.where, Session | Global)
+        return self.windows.are_buckets
 
     @cached_property
     def combines(self) -> bool:
@@ -103,7 +105,7 @@ class Compiled:
 
     def in_windows(self, batch: pl.DataFrame) -> pl.DataFrame:
         """A batch in its windows, where these are the same for all keys."""
-        return assigned(self.windowing.where, batch) if self.by_window else batch
+        return self.windows.assign(batch) if self.by_window else batch
 
     def combined(self, prepared: pl.DataFrame) -> pl.DataFrame:
         """Prepared batches as one: a row for each key and window again."""
@@ -161,12 +163,7 @@ class Compiled:
 
     def expired(self, state: State) -> pl.Expr:
         """Whether a window and all that it holds must go."""
-        if state.watermark >= END_OF_TIME:
-            return pl.lit(True)
-        # Not end + lateness, which may be more than a column can hold.
-        return pl.col("end") <= max(
-            state.watermark - self.windowing.allowed_lateness, START_OF_TIME
-        )
+        return self.windows.expired(state.watermark, self.windowing.allowed_lateness)
 
     def timestamp(self) -> pl.Expr:
         """The event time that a pane carries."""

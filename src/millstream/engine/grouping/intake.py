@@ -8,7 +8,6 @@ import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
 from millstream.engine.grouping.tables import State
-from millstream.engine.grouping.windows import assigned, joins, with_unions
 from millstream.engine.operator import LATE, Outputs
 from millstream.engine.tables import concatenated
 
@@ -21,8 +20,7 @@ class Intake:
 
     def take(self, state: State, batch: pl.DataFrame, outputs: Outputs) -> State:
         """The state with the batch's elements in it; late ones go to the output."""
-        kind = self.grouping.windowing.where
-        windows = batch if "start" in batch.columns else assigned(kind, batch)
+        windows = batch if "start" in batch.columns else self.grouping.windows.assign(batch)
         # A closed window takes no part any more: nothing joins it, nothing merges with it.
         closed, live = None, state.panes
         if live is not None and live["closed"].any():
@@ -38,10 +36,10 @@ class Intake:
         table = concatenated(live, self._partial_panes(accepted))
         assert table is not None
         elements = self._with_kept(state.elements, accepted)
-        if not kind.merging:
+        if not self.grouping.windowing.where.merging:
             panes = concatenated(closed, self._joined(state, table))
             return replace(state, panes=panes, elements=elements)
-        table = with_unions(kind, table, self.grouping.keys)
+        table = self.grouping.windows.merge(table, self.grouping.keys)
         homes = table.select(*self.grouping.owner, "union_start", "union_end").unique()
         return replace(
             state,
@@ -77,7 +75,7 @@ class Intake:
             met = rows.join(bounds, on=keys, how="inner", nulls_equal=True)
         else:
             met = rows.join(bounds, how="cross")
-        joining = met.filter(joins(self.grouping.windowing.where))["row"].unique()
+        joining = met.filter(self.grouping.windows.joins())["row"].unique()
         return pl.int_range(pl.len(), dtype=pl.UInt32).is_in(joining.implode())
 
     def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
