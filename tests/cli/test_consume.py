@@ -248,7 +248,7 @@ def test_a_topic_that_is_deleted_under_way_is_an_error(run, start, own_ten):
     run("topics", "delete", own_ten)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"MS321: topic '{own_ten}' is gone".encode() in error
+    assert f"MS321: topic '{own_ten}' was deleted".encode() in error
 
 
 def test_only_one_way_to_write_records_can_be_chosen(run, ten):

@@ -123,7 +123,7 @@ def test_any_bytes_of_the_command_line_can_be_written(run, produce, new_topic):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-H", "\udcff=1"], "the name '\\udcff' of a header is no text"),
+        (["-H", "\udcff=1"], "the name '\\udcff' of a header is not text"),
         (["--key", "6g", "--encoding", "hex"], "it is not hex: Non-hexadecimal digit"),
     ],
 )

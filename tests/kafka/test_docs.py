@@ -1,4 +1,4 @@
-"""The commands of the document on Kafka do what it says."""
+"""The commands of the document on Kafka do what it describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster with TLS and passwords: clients get in, others are told why, and secrets are kept."""
+"""A cluster with TLS and passwords: who may not connect gets the cause, and secrets are kept."""
 
 from __future__ import annotations
 
@@ -217,13 +217,13 @@ def _assert_no_secrets_in(folder: Path) -> None:
     assert not [file for file in files if PASSWORD.encode() in file.read_bytes()]
 
 
-@pytest.mark.parametrize("words", ["a file's", "librdkafka's", "texts", "certificates"])
-def test_both_clients_of_a_job_get_settings_in_whatever_words(secured, spark, monkeypatch, words):
+@pytest.mark.parametrize("form", ["a file's", "librdkafka's", "texts", "certificates"])
+def test_both_clients_of_a_job_get_settings_in_any_form(secured, spark, monkeypatch, form):
     servers = secured.servers
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
-    if words == "a file's":
+    if form == "a file's":
         options = client_settings(secured.file)
-    elif words == "librdkafka's":
+    elif form == "librdkafka's":
         options = {
             "security.protocol": "sasl_ssl",
             "sasl.mechanisms": "PLAIN",
@@ -233,7 +233,7 @@ def test_both_clients_of_a_job_get_settings_in_whatever_words(secured, spark, mo
             "ssl.endpoint.identification.algorithm": "none",
             "bootstrap.servers": "127.0.0.1:1",  # servers= goes before it
         }
-    elif words == "certificates":
+    elif form == "certificates":
         servers, options = secured.asking_for_certificates, secured.certified
     else:
         options = secured.options
@@ -266,8 +266,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_who_is_not_let_in_is_told_in_seconds(secured, what):
-    changed, told, fix = WRONG[what]
+def test_a_client_that_is_rejected_gets_an_error_in_seconds(secured, what):
+    changed, reason, fix = WRONG[what]
     options = {n: value for n, value in (secured.options | changed).items() if value is not None}
     begun = time.monotonic()
     source = ms.read_kafka("scores", format="text", servers=secured.servers, options=options)
@@ -277,12 +277,12 @@ def test_who_is_not_let_in_is_told_in_seconds(secured, what):
     error = caught.value
     assert error.code == "MS320"
     assert secured.servers in error.what
-    assert told in error.what
+    assert reason in error.what
     assert fix in error.fix
     assert PASSWORD not in "".join(traceback.format_exception(error))
 
 
-def test_the_command_line_tells_it_too(secured, tmp_path):
+def test_the_command_line_shows_the_error_too(secured, tmp_path):
     file = tmp_path / "client.properties"
     text = secured.file.read_text(encoding="utf-8")
     file.write_text(text.replace(PASSWORD, f"{PASSWORD}-of-yesterday"), encoding="utf-8")
@@ -291,7 +291,7 @@ def test_the_command_line_tells_it_too(secured, tmp_path):
     assert PASSWORD not in said
 
 
-def test_a_sink_that_is_not_let_in_is_told_too(secured, spark):
+def test_a_sink_that_is_rejected_is_an_error_too(secured, spark):
     options = secured.options | WRONG["password"][0]
     rows = ms.from_rows([(1,)], "n int")
     with pytest.raises(KafkaError, match="MS320") as caught:
@@ -299,7 +299,7 @@ def test_a_sink_that_is_not_let_in_is_told_too(secured, spark):
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
 
-def test_settings_that_only_one_of_two_clients_knows_are_told(secured, spark):
+def test_settings_that_only_one_of_two_clients_knows_are_an_error(secured, spark):
     options = secured.options | {"enable.ssl.certificate.verification": "false"}
     del options["ssl.truststore.location"], options["ssl.truststore.type"]
     secured.produce("one-sided", score("red", 1, 1.0))
@@ -353,7 +353,7 @@ def test_no_password_is_in_a_plan_a_log_or_an_error(
     said = capfd.readouterr()
     assert "sasl.jaas.config" in said.out, "the plan names the options"
     logged = spark_log.read_text(encoding="utf-8")
-    assert "sasl.jaas.config" in logged, "Kafka's client tells its settings"
+    assert "sasl.jaas.config" in logged, "Kafka's client logs its settings"
     for text in (
         said.out,
         said.err,

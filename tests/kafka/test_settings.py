@@ -1,4 +1,4 @@
-"""Client settings: files of properties as Java writes them, in the names of librdkafka."""
+"""Client settings, in the names of Java and of librdkafka."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from millstream.kafka.client.connection import Connection
-from millstream.kafka.settings import client_settings, java_properties, java_settings, translated
+from millstream.kafka.settings import (
+    client_settings,
+    java_properties,
+    java_settings,
+    librdkafka_settings,
+)
 from millstream.model.errors import KafkaError
 
 SCRAM = (
@@ -15,32 +20,7 @@ SCRAM = (
 )
 
 
-def test_a_file_is_read_as_java_reads_it(tmp_path):
-    file = tmp_path / "client.properties"
-    file.write_text(
-        "# a comment\n"
-        "! another\n"
-        "\n"
-        "security.protocol = SASL_SSL\n"
-        "  sasl.mechanism: SCRAM-SHA-512\n"
-        "client.id na\\u00efve\\tname\n"
-        "sasl.username=a\\=b\\:c\\\\d\n"
-        "sasl.password=first,\\\n"
-        "    second # no comment\n"
-        "ssl.endpoint.identification.algorithm=\n",
-        encoding="utf-8",
-    )
-    assert client_settings(file) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "client.id": "naïve\tname",
-        "sasl.username": "a=b:c\\d",
-        "sasl.password": "first,second # no comment",
-        "ssl.endpoint.identification.algorithm": "none",
-    }
-
-
-def test_pairs_go_before_the_file(tmp_path):
+def test_pairs_override_the_file(tmp_path):
     file = tmp_path / "client.properties"
     file.write_text("client.id=file\nsecurity.protocol=SSL\n")
     assert client_settings(file, ["client.id=pair=1"]) == {
@@ -53,7 +33,7 @@ def test_pairs_go_before_the_file(tmp_path):
 def test_a_login_of_javas_is_a_user_and_a_password(module):
     name = f"org.apache.kafka.common.security.{module}"
     text = f"""{name} required username="ann" password="a \\"b\\" ; c='d'" ;"""
-    assert translated({"sasl.jaas.config": text}) == {
+    assert librdkafka_settings({"sasl.jaas.config": text}) == {
         "sasl.username": "ann",
         "sasl.password": "a \"b\" ; c='d'",
     }
@@ -95,11 +75,11 @@ def test_a_login_of_javas_is_a_user_and_a_password(module):
     ],
 )
 def test_javas_names_are_translated(settings, expected):
-    assert translated(settings) == expected
+    assert librdkafka_settings(settings) == expected
 
 
 @pytest.mark.parametrize(
-    ("pair", "told"),
+    ("pair", "reason"),
     [
         ("ssl.truststore.location=trust.jks", "is a JKS store.*ssl.ca.location=FILE"),
         ("ssl.keystore.location=key.jks", "is a JKS store.*ssl.keystore.type=PKCS12"),
@@ -108,8 +88,8 @@ def test_javas_names_are_translated(settings, expected):
         ("=x", "not of the form name=value"),
     ],
 )
-def test_what_cannot_be_translated_is_an_error(pair, told):
-    with pytest.raises(KafkaError, match=f"(?s){told}") as error:
+def test_what_cannot_be_translated_is_an_error(pair, reason):
+    with pytest.raises(KafkaError, match=f"(?s){reason}") as error:
         client_settings(pairs=[pair])
     assert error.value.code == "MS322"
 
@@ -120,21 +100,21 @@ def test_a_missing_file_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "reason"),
     [
         ({"key.deserializer": "x"}, 'No such configuration property: "key.deserializer"'),
         ({"security.protocol": "TLS"}, 'Invalid value "TLS"'),
     ],
 )
-def test_what_the_client_does_not_know_is_an_error(settings, told):
-    with pytest.raises(KafkaError, match=told) as error:
+def test_a_setting_that_the_client_does_not_know_is_an_error(settings, reason):
+    with pytest.raises(KafkaError, match=reason) as error:
         _ = Connection("127.0.0.1:1", settings).admin
     assert error.value.code == "MS322"
 
 
 def test_translated_settings_are_the_clients():
     jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;"
-    settings = translated(
+    settings = librdkafka_settings(
         {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "PLAIN",
@@ -165,12 +145,12 @@ def test_translated_settings_are_the_clients():
         {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM},
     ],
 )
-def test_javas_client_gets_what_it_would_have_got_in_its_own_words(settings):
-    assert java_settings(translated(settings)) == settings
+def test_settings_in_javas_names_are_the_same_after_a_translation_and_back(settings):
+    assert java_settings(librdkafka_settings(settings)) == settings
     assert java_settings(settings) == settings
 
 
-def test_javas_client_knows_one_word_where_ours_knows_two():
+def test_two_names_of_ours_are_one_of_javas():
     given = {"sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": "ann", "sasl.password": "secret"}
     assert java_settings(given) == {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": SCRAM}
 

@@ -13,7 +13,7 @@ from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, writing_output
 from millstream.cli.rendering import Parts, Shown, as_json, as_kafka_does, by_format
 from millstream.kafka.client.consuming import consume
-from millstream.kafka.client.positions import position
+from millstream.kafka.client.positions import parse_position
 from millstream.kafka.client.records import Encoding, Record
 from millstream.model.amounts import counted
 
@@ -96,7 +96,7 @@ def command(
         batches = consume(
             connection,
             topic,
-            start=position(start),
+            start=parse_position(start),
             partitions=partitions or (),
             group=group,
             count=count,

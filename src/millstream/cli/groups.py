@@ -11,7 +11,7 @@ import typer
 from millstream.cli.connecting import Config, Servers, Settings, connected
 from millstream.cli.printing import AsJson, print_done, print_json, print_line, print_table
 from millstream.kafka.admin import groups
-from millstream.kafka.client.positions import position
+from millstream.kafka.client.positions import parse_position
 from millstream.model.amounts import counted
 
 app = typer.Typer(help="Consumer groups of a Kafka cluster.", no_args_is_help=True)
@@ -112,7 +112,7 @@ def reset(
         connected(servers, settings, config),
         name,
         _partitions(topics or ()),
-        to=None if to is None else position(to),
+        to=None if to is None else parse_position(to),
         shift=shift or 0,
         execute=execute,
     )

@@ -13,10 +13,18 @@ from confluent_kafka.admin import AclOperation
 from millstream.cli.connecting import Config, Servers, Settings, all_pairs, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, print_json
+from millstream.kafka.client.deliveries import Deliveries
+from millstream.kafka.client.lines import Lines
 from millstream.kafka.client.metadata import longest_batch, partitions_of
 from millstream.kafka.client.partitioning import CLIENT_SETTINGS, Partitioner, partitioner
-from millstream.kafka.client.producing import Deliveries, Lines, produce
-from millstream.kafka.client.records import Encoding, NewRecord, decoded, header_name, timestamp_of
+from millstream.kafka.client.producing import produce
+from millstream.kafka.client.records import (
+    Encoding,
+    NewRecord,
+    decoded,
+    header_name,
+    record_timestamp,
+)
 from millstream.kafka.client.rights import check_topic_rights
 from millstream.model.amounts import counted
 
@@ -91,7 +99,7 @@ def command(
         None,
         None if key is None else _key(key, encoding),
         tuple(_header(*each) for each in all_pairs(headers, "--header")),
-        None if timestamp is None else timestamp_of(timestamp),
+        None if timestamp is None else record_timestamp(timestamp),
         partition,
     )
     connection = connected(servers, settings, config)
@@ -122,7 +130,7 @@ def command(
                 choose,
                 deliveries,
                 rate=rate,
-                hurry=lambda: interrupted.count,
+                stop_requests=lambda: interrupted.count,
             )
         finally:
             if json:

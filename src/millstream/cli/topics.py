@@ -19,7 +19,7 @@ from millstream.cli.printing import (
 )
 from millstream.kafka.admin import topics
 from millstream.kafka.client.metadata import topic_names
-from millstream.kafka.client.positions import position
+from millstream.kafka.client.positions import parse_position
 from millstream.model.amounts import counted
 
 app = typer.Typer(help="Topics of a Kafka cluster.", no_args_is_help=True)
@@ -219,7 +219,7 @@ def delete_records(
 ) -> None:
     """Deletes the oldest records of a topic."""
     connection = connected(servers, settings, config)
-    starts = topics.delete_records(connection, name, position(before), partitions or ())
+    starts = topics.delete_records(connection, name, parse_position(before), partitions or ())
     if as_json:
         print_json([{"partition": each, "start": start} for each, start in starts.items()])
     else:

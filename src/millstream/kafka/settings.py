@@ -1,4 +1,4 @@
-"""Client settings as Kafka's own tools take them, in the names of librdkafka, which we run on."""
+"""Settings of Kafka's clients, in the names of Java's and of librdkafka, which Millstream uses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from millstream.kafka.properties import escaped, read_properties
 from millstream.model.errors import KafkaError
 from millstream.model.secrets import Secret, with_secrets
 
-DECIDED = frozenset(
+RESERVED = frozenset(
     {
         "auto.offset.reset",
         "enable.auto.commit",
@@ -20,9 +21,9 @@ DECIDED = frozenset(
         "transactional.id",
     }
 )
-"""What is never the user's to say, as what is read and written, and whether once, hangs on it.
+"""Settings that users cannot change: what is read and written, and how often, depends on them.
 
-A file that was made for another client often says it. For ours, that does not count.
+A file that was made for another client often contains them. Here they are ignored.
 """
 _RENAMED = {
     "max.request.size": "message.max.bytes",
@@ -50,22 +51,17 @@ _LOGIN = re.compile(
 )
 _OPTION = re.compile(r"""(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'([^']*)'|([^\s;"']+))""")
 
-# One line of a file of properties: comments and blanks aside, a key, a separator, a value.
-_PROPERTY = re.compile(r"(?P<key>(?:\\.|[^\\\s=:])+)\s*[=:\s]?\s*(?P<value>.*)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-
 
 def client_settings(file: str | Path | None = None, pairs: Iterable[str] = ()) -> dict[str, str]:
     """The settings of a properties file and of ``name=value`` pairs, the pairs last.
 
-    Names may be Java's or librdkafka's. In values, ``${env:NAME}`` stands for an environment
-    variable and ``${file:PATH}`` for what is in a file: secrets need not be in the settings.
+    Names may be Java's or librdkafka's. In values, ``${env:NAME}`` is replaced by an environment
+    variable and ``${file:PATH}`` by the content of a file: secrets need not be in the settings.
 
     >>> client_settings(pairs=["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"])
     {'security.protocol': 'SASL_SSL', 'sasl.mechanism': 'PLAIN'}
     """
-    settings = _read(Path(file)) if file is not None else {}
+    settings = read_properties(Path(file)) if file is not None else {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
@@ -75,14 +71,14 @@ def client_settings(file: str | Path | None = None, pairs: Iterable[str] = ()) -
                 fix="write it like this: -X security.protocol=SASL_SSL",
             )
         settings[name.strip()] = value.strip()
-    return translated({name: with_secrets(value) for name, value in settings.items()})
+    return librdkafka_settings({name: with_secrets(value) for name, value in settings.items()})
 
 
-def translated(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings in Java's names as librdkafka's; what it has no name for is refused.
+def librdkafka_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings with Java's names replaced by librdkafka's; MS322 if one has no counterpart.
 
     >>> login = 'org.apache.kafka.common.security.plain.PlainLoginModule required'
-    >>> translated({"sasl.jaas.config": f'{login} username="ann" password="secret";'})
+    >>> librdkafka_settings({"sasl.jaas.config": f'{login} username="ann" password="secret";'})
     {'sasl.username': 'ann', 'sasl.password': the password of sasl.jaas.config}
     """
     result: dict[str, str] = {}
@@ -90,7 +86,7 @@ def translated(settings: Mapping[str, str]) -> dict[str, str]:
         if name == "sasl.jaas.config":
             result |= _login(value)
         elif name == _ENDPOINT:
-            result[name] = value or "none"  # Java says it with an empty text
+            result[name] = value or "none"  # in Java, an empty text
         elif name in _RENAMED:
             result[_RENAMED[name]] = value
         elif (store := name.rpartition(".")[0]) in _STORES:
@@ -101,7 +97,7 @@ def translated(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings in librdkafka's names as Java's clients take them; those in Java's stay.
+    """Settings with librdkafka's names replaced by Java's; others stay.
 
     >>> java_settings({"security.protocol": "SSL", "ssl.ca.location": "ca.pem"})
     {'security.protocol': 'SSL', 'ssl.truststore.location': 'ca.pem', 'ssl.truststore.type': 'PEM'}
@@ -118,7 +114,7 @@ def java_settings(settings: Mapping[str, str]) -> dict[str, str]:
     if _TRUSTSTORE in java or "ssl.truststore.certificates" in java:
         java["ssl.truststore.type"] = "PEM"
     chain, key = java.get("ssl.certificate.location"), java.get("ssl.key.location")
-    if chain is not None and chain == key:  # Java wants both in one file
+    if chain is not None and chain == key:  # Java requires both in one file
         del java["ssl.certificate.location"], java["ssl.key.location"]
         java |= {"ssl.keystore.location": chain, "ssl.keystore.type": "PEM"}
     elif "ssl.keystore.key" in java:
@@ -136,15 +132,15 @@ def java_properties(settings: Mapping[str, str]) -> str:
     ssl.truststore.location=ca.pem
     ssl.truststore.type=PEM
     """
-    return "".join(f"{n}={_escaped(value)}\n" for n, value in java_settings(settings).items())
+    return "".join(f"{n}={escaped(value)}\n" for n, value in java_settings(settings).items())
 
 
 def unknown_setting(reason: str) -> KafkaError:
-    """The error for settings that librdkafka does not take."""
+    """The error for settings that librdkafka does not accept."""
     return KafkaError(
         "MS322",
-        f"the Kafka client does not take the settings: {reason}",
-        fix="leave the setting out, or give it in librdkafka's words",
+        f"the Kafka client does not accept the settings: {reason}",
+        fix="leave the setting out, or write it as librdkafka names it",
     )
 
 
@@ -161,11 +157,11 @@ def _store(store: str, settings: Mapping[str, str]) -> dict[str, str]:
         return {f"{store}.location": location} | (
             {f"{store}.password": password} if password is not None else {}
         )
-    readable, words = _STORES[store]
+    readable, setting = _STORES[store]
     raise KafkaError(
         "MS322",
         f"{store}.location={location} is a {kind} store, which the Kafka client cannot read",
-        fix=f"export it with keytool or openssl to {readable}, and write {words}",
+        fix=f"export it with keytool or openssl to {readable}, and write {setting}",
     )
 
 
@@ -183,60 +179,6 @@ def _login(text: str) -> dict[str, str]:
         )
     password = Secret(options["password"], "the password of sasl.jaas.config")
     return {"sasl.username": options["username"], "sasl.password": password}
-
-
-def _read(file: Path) -> dict[str, str]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise KafkaError(
-            "MS322",
-            f"the file of client settings {file} cannot be read: {error}",
-            fix="name a file of lines such as security.protocol=SASL_SSL",
-        ) from error
-    return dict(map(_property, _logical_lines(text)))
-
-
-def _logical_lines(text: str) -> Iterable[str]:
-    """The lines without blanks and comments, each joined with those that continue it."""
-    joined = ""
-    for line in text.splitlines():
-        line = line.lstrip()
-        if not joined and (not line or line[0] in "#!"):
-            continue
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            joined += line[:-1]
-            continue
-        yield joined + line
-        joined = ""
-    if joined:
-        yield joined
-
-
-def _property(line: str) -> tuple[str, str]:
-    found = _PROPERTY.match(line)
-    # A line that begins with a separator has an empty name: Java takes it so, and the client not.
-    key, value = (found["key"], found["value"]) if found else ("", line)
-    return _unescaped(key), _unescaped(value).strip()
-
-
-def _unescaped(text: str) -> str:
-    def plain(found: re.Match[str]) -> str:
-        sign = found[1]
-        return chr(int(sign[1:], 16)) if len(sign) > 1 else _CONTROL.get(sign, sign)
-
-    # Java writes signs beyond its 16 bits as two.
-    return _ESCAPE.sub(plain, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _escaped(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return "".join(sign if sign.isascii() else _in_digits(sign) for sign in escaped)
-
-
-def _in_digits(sign: str) -> str:
-    return re.sub("(....)", r"\\u\1", sign.encode("utf-16-be").hex())
 
 
 def _quoted(text: str) -> str:

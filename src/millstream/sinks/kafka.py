@@ -20,7 +20,7 @@ from millstream.kafka.delivery.kafka_slice import KafkaSlice
 from millstream.kafka.delivery.markers import MARKERS, prepare_markers
 from millstream.kafka.delivery.records import Records
 from millstream.kafka.delivery.transactions import transactions
-from millstream.kafka.settings import translated
+from millstream.kafka.settings import librdkafka_settings
 from millstream.plan.targets import Columns, Kafka, Target
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.protocol import SinkKind
@@ -125,7 +125,7 @@ class KafkaCommitter:
 
 def connection_of(target: Kafka) -> Connection:
     """The cluster that a sink writes to."""
-    return Connection.to(target.servers, translated(dict(target.options)))
+    return Connection.to(target.servers, librdkafka_settings(dict(target.options)))
 
 
 def records_of(table: pa.Table, target: Kafka) -> Records:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from millstream.kafka.client import connection
-from millstream.kafka.client.connection import Connection, check_reachable, servers_of
+from millstream.kafka.client.connection import Connection, check_reachable, find_servers
 from millstream.model.errors import KafkaError, PlanError
 
 
@@ -21,36 +21,36 @@ def nothing_runs(tmp_path, monkeypatch):
     monkeypatch.delenv("MILLSTREAM_SERVERS", raising=False)
 
 
-def test_what_is_given_goes_first_then_local_brokers_then_the_variable(
+def test_a_given_address_comes_first_then_local_brokers_then_the_variable(
     broker, nothing_runs, monkeypatch
 ):
     monkeypatch.setenv("MILLSTREAM_SERVERS", "elsewhere:9092")
-    assert servers_of() == "elsewhere:9092"
+    assert find_servers() == "elsewhere:9092"
     monkeypatch.setenv("MILLSTREAM_DATA", str(broker.folder.parent))
-    assert servers_of() == broker.servers
-    assert servers_of("given:9092") == "given:9092"
+    assert find_servers() == broker.servers
+    assert find_servers("given:9092") == "given:9092"
 
 
 def test_no_address_at_all_is_an_error(nothing_runs):
     with pytest.raises(KafkaError, match="no Kafka cluster is named") as error:
-        servers_of()
+        find_servers()
     assert error.value.code == "MS320"
     assert "millstream kafka up" in error.value.fix
 
 
 @pytest.mark.parametrize("address", ["there", "there:99999", "http://there:9092", "there:0"])
-def test_what_is_no_address_is_refused_at_once(address, nothing_runs, monkeypatch):
+def test_a_text_that_is_not_an_address_is_an_error_at_once(address, nothing_runs, monkeypatch):
     with pytest.raises(PlanError, match=f"MS113: servers has {address!r}.*no address"):
-        servers_of(f"fine:9092,{address}")
+        find_servers(f"fine:9092,{address}")
     monkeypatch.setenv("MILLSTREAM_SERVERS", address)
     with pytest.raises(PlanError, match="MS113: MILLSTREAM_SERVERS has"):
-        servers_of()
+        find_servers()
 
 
 def test_what_to_do_fits_what_went_wrong():
     with pytest.raises(KafkaError, match="Connection refused") as refused:
         check_reachable(Connection("127.0.0.1:1"))
-    assert "see that a broker runs there" in refused.value.fix
+    assert "check that a broker runs there" in refused.value.fix
     assert "millstream kafka up starts local ones" in refused.value.fix
     with pytest.raises(KafkaError, match="Failed to resolve") as unknown:
         check_reachable(Connection("no-such-host.invalid:9092"))
@@ -73,20 +73,20 @@ def test_an_address_without_a_broker_fails_in_seconds_with_what_was_tried():
     assert time.monotonic() - begun < 10
 
 
-def test_silence_is_not_waited_for_long(monkeypatch):
+def test_an_address_that_does_not_answer_is_an_error_after_some_time(monkeypatch):
     monkeypatch.setattr(connection, "PATIENCE", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         servers = f"127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(KafkaError, match=f"no Kafka broker answers at {servers}: silence"):
+        with pytest.raises(KafkaError, match=f"no Kafka broker answers at {servers}: timed out"):
             check_reachable(Connection(servers))
 
 
-def test_a_connection_that_is_closed_is_no_silence():
+def test_a_connection_that_is_closed_is_reported_as_closed():
     with socket.create_server(("127.0.0.1", 0)) as closing:
         Thread(target=_close_all, args=[closing], daemon=True).start()
         servers = f"127.0.0.1:{closing.getsockname()[1]}"
         with pytest.raises(KafkaError, match="Disconnected: .*closed without an answer") as error:
-            check_reachable(Connection(servers))  # so do brokers that want TLS
+            check_reachable(Connection(servers))  # as brokers that require TLS do
     assert "security.protocol" in error.value.fix
 
 
@@ -97,7 +97,7 @@ def _close_all(server: socket.socket) -> None:
                 client.recv(100)
 
 
-def test_the_wrong_protocol_is_told(broker):
+def test_the_wrong_protocol_is_an_error_that_names_the_setting(broker):
     with pytest.raises(KafkaError, match="SSL") as error:
         check_reachable(Connection(broker.servers, {"security.protocol": "SSL"}))
     assert error.value.code == "MS320"
@@ -105,7 +105,7 @@ def test_the_wrong_protocol_is_told(broker):
 
 
 @pytest.mark.parametrize("kind", ["Consumer", "Producer"])
-def test_settings_do_not_say_what_the_program_decides(monkeypatch, kind):
+def test_reserved_settings_are_ignored(monkeypatch, kind):
     monkeypatch.setattr(connection, kind, dict)  # a client that shows what it is given
     theirs = {"group.id": "theirs", "isolation.level": "read_uncommitted", "client.id": "theirs"}
     opened = getattr(Connection("there:9092", theirs), kind.lower())
@@ -116,21 +116,21 @@ def test_settings_do_not_say_what_the_program_decides(monkeypatch, kind):
 
 
 @pytest.mark.parametrize("name", ["error_cb", "throttle_cb", "default.topic.config"])
-def test_a_setting_that_cannot_be_a_text_is_told(name):
-    with pytest.raises(KafkaError, match="MS322: the Kafka client does not take the settings"):
+def test_a_setting_that_cannot_be_a_text_is_an_error(name):
+    with pytest.raises(KafkaError, match="MS322: the Kafka client does not accept the settings"):
         check_reachable(Connection("127.0.0.1:1", {name: "x"}))
 
 
-def test_brokers_that_name_addresses_nobody_can_reach_are_refused():
+def test_brokers_that_advertise_unreachable_addresses_are_an_error():
     def admin(*addresses: tuple[str, int]) -> SimpleNamespace:
         nodes = [SimpleNamespace(host=host, port=port) for host, port in addresses]
         answer = SimpleNamespace(brokers=dict(enumerate(nodes)))
         return SimpleNamespace(list_topics=lambda **_: answer)
 
-    connection._check_named(admin(("localhost", 1), ("given", 9092)), "given:9092")
+    connection._check_advertised(admin(("localhost", 1), ("given", 9092)), "given:9092")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        connection._check_named(admin(("127.0.0.1", 1), ("127.0.0.1", port)), "given:9092")
+        connection._check_advertised(admin(("127.0.0.1", 1), ("127.0.0.1", port)), "given:9092")
     with pytest.raises(KafkaError, match="MS320.*127.0.0.1:1: Connection refused") as error:
-        connection._check_named(admin(("127.0.0.1", 1)), "given:9092")
+        connection._check_advertised(admin(("127.0.0.1", 1)), "given:9092")
     assert "advertised.listeners" in error.value.fix

@@ -1,46 +1,39 @@
-"""Writing records where no broker takes them."""
+"""Producing records to brokers, and where no broker answers."""
 
 from __future__ import annotations
 
-import pytest
-from confluent_kafka import KafkaError as Failure
-
 from millstream.kafka.client.connection import Connection
-from millstream.kafka.client.producing import Deliveries, Lines, produce
+from millstream.kafka.client.deliveries import Deliveries
+from millstream.kafka.client.producing import produce
 from millstream.kafka.client.records import NewRecord
-from millstream.model.errors import KafkaError
+from topics import new_topic, read
 
 
-def test_who_is_in_a_hurry_does_not_wait_for_a_full_queue():
+def test_after_two_requests_to_stop_a_full_queue_is_not_waited_for():
     settings = {"queue.buffering.max.messages": 2, "message.timeout.ms": 5000}
     producer = Connection("127.0.0.1:1").producer(settings)
     deliveries = Deliveries()
     records = [NewRecord(b"x")] * 4
-    produce(producer, "scores", records, lambda _: -1, deliveries, hurry=lambda: 2)
+    produce(producer, "scores", records, lambda _: -1, deliveries, stop_requests=lambda: 2)
     assert deliveries.failures == {"Local: Purged in queue": [(1, 4)]}
 
 
-def test_every_line_that_did_not_arrive_is_named_with_its_reason():
-    told: list[str] = []
-    deliveries = Deliveries(told.append)
-    too_large, late = Failure(Failure.MSG_SIZE_TOO_LARGE), Failure(Failure._MSG_TIMED_OUT)
-    for line in range(1, 21):
-        deliveries.report(line, None if line == 3 else too_large if line % 20 else late)
-    assert told == [
-        f"line {line} did not arrive: Broker: Message size too large"
-        for line in (1, 2, *range(4, 12))
-    ]
-    with pytest.raises(KafkaError) as error:
-        deliveries.check()
-    assert error.value.what == (
-        "19 of 20 records did not arrive: lines 1-2, 4-19 (Broker: Message size too large); "
-        "line 20 (Local: Message timed out)"
-    )
+def test_records_arrive_in_the_partitions_that_were_chosen(broker):
+    topic, deliveries = new_topic(broker.servers, 3), Deliveries()
+    producer = Connection(broker.servers).producer({})
+    records = [NewRecord(str(number).encode(), headers=(("n", None),)) for number in range(3)]
+    produce(producer, topic, records, lambda record: 2 - int(record.value), deliveries)
+    deliveries.check()
+    found = {record.value: record.partition for record in read(broker.servers, topic)}
+    assert found == {"0": 2, "1": 1, "2": 0}
 
 
-def test_a_separator_may_be_bytes_that_are_no_text():
-    lines = Lines(key_separator=b"\xff")
-    [record] = lines.records([b"a\xffb"])
-    assert (record.key, record.value) == (b"a", b"b")
-    with pytest.raises(KafkaError, match="MS326: line 1 cannot be read, it has no key separator"):
-        list(lines.records([b"ab"]))
+def test_a_rate_is_a_limit_until_the_user_asks_to_stop(broker):
+    topic, deliveries, requests = new_topic(broker.servers), Deliveries(), iter([0, 0])
+    records = [NewRecord(b"x")] * 20  # at this rate, these would take 20,000 seconds
+    producer = Connection(broker.servers).producer({})
+    produce(
+        producer, topic, records, lambda _: 0, deliveries,
+        rate=0.001, stop_requests=lambda: next(requests, 1),
+    )  # fmt: skip
+    assert deliveries.arrived == 20

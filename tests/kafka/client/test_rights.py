@@ -1,4 +1,4 @@
-"""A cluster with access control lists: a job needs a few rights, and is told which one is missing.
+"""A cluster with access control lists: a job needs a few rights, and errors name a missing one.
 
 Its user logs in by SCRAM, in Java's client as in librdkafka.
 """
@@ -56,7 +56,7 @@ NEEDED = {
     ("READ", "group", "millstream-*"),
     ("READ", "topic", MARKERS),
 }
-"""What the document says that a job from topic to topic needs."""
+"""The rights that a job from topic to topic needs, as the document lists them."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Guarded:
         What she keeps is never taken away meanwhile: a client that is at work would notice.
         """
         admin = self.connection("root").admin
-        # The last one tells that all before it have arrived.
+        # Once the last one has arrived, all before it have.
         seen = f"seen-{time.monotonic_ns()}"
         wanted = [_binding(*right) for right in sorted(rights)]
         for binding in wanted:

@@ -1,4 +1,4 @@
-"""An error about records that were not written says what to do about its cause."""
+"""An error about records that were not written names a fix for its cause."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def test_a_jar_that_is_not_found_is_an_error_that_names_it(repository):
 def test_without_a_network_the_error_names_the_cause(tmp_path, monkeypatch, connector):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    nobody = f"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={free_port()}"
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", nobody)
+    proxy = f"-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={free_port()}"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", proxy)
     with pytest.raises(KafkaError, match="and 3 more could not be fetched") as caught:
         jars("connector")
     assert "Connection refused" in caught.value.what

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from millstream.kafka import local
-from millstream.kafka.client.connection import servers_of
+from millstream.kafka.client.connection import find_servers
 from millstream.kafka.local import registry
 from millstream.kafka.local.broker import Broker
 from millstream.kafka.local.cluster import Cluster, read_cluster, write_cluster
@@ -45,21 +45,21 @@ def recorded(folder: Path, port: int, process: Process) -> Cluster:
 def test_brokers_that_were_started_in_another_folder_are_found(elsewhere, monkeypatch):
     recorded(elsewhere / "dead" / "kafka", 1, DEAD)
     other = recorded(elsewhere / "other" / "kafka", 9092, MYSELF)
-    assert servers_of() == "127.0.0.1:9092"
+    assert find_servers() == "127.0.0.1:9092"
     monkeypatch.setenv("MILLSTREAM_SERVERS", "named:9092")
-    assert servers_of() == "named:9092", "a name that is given comes first"
+    assert find_servers() == "named:9092", "a name that is given comes first"
     assert registry.running_clusters() == [other]
 
 
 def test_of_several_one_must_be_named(elsewhere):
     for name, port in (("one", 9092), ("two", 9192)):
         recorded(elsewhere / name / "kafka", port, MYSELF)
-    with pytest.raises(KafkaError, match="MS320: which Kafka cluster is meant") as caught:
-        servers_of()
+    with pytest.raises(KafkaError, match="MS320: which Kafka cluster do you mean") as caught:
+        find_servers()
     assert f"127.0.0.1:9092 in {elsewhere / 'one'}" in caught.value.what
     assert f"127.0.0.1:9192 in {elsewhere / 'two'}" in caught.value.what
     registry.forget(elsewhere / "one" / "kafka")
-    assert servers_of() == "127.0.0.1:9192"
+    assert find_servers() == "127.0.0.1:9192"
 
 
 def test_entries_are_for_their_owner_only(elsewhere):
@@ -76,7 +76,7 @@ def test_entries_that_cannot_be_read_or_written_do_no_harm(elsewhere, monkeypatc
     (elsewhere / "broken" / "kafka").mkdir(parents=True)
     (elsewhere / "broken" / "kafka" / "cluster.json").write_text("{")
     registry.register(elsewhere / "broken" / "kafka")
-    assert servers_of() == "127.0.0.1:9092"
+    assert find_servers() == "127.0.0.1:9092"
     monkeypatch.setenv(registry.STATE, "/proc/no/such/place")
     registry.register(elsewhere / "other" / "kafka")
     registry.forget(elsewhere / "other" / "kafka")
@@ -85,7 +85,7 @@ def test_entries_that_cannot_be_read_or_written_do_no_harm(elsewhere, monkeypatc
 
 def test_an_error_names_where_brokers_run(elsewhere):
     with pytest.raises(KafkaError, match="MS320") as caught:
-        servers_of()
+        find_servers()
     assert f"no local brokers run in {elsewhere / 'here' / '.millstream' / 'kafka'}" in str(
         caught.value
     )

@@ -1,4 +1,4 @@
-"""The consumer groups of a cluster: how far each has read, and moving it elsewhere."""
+"""The consumer groups of a cluster: described, reset and deleted."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from confluent_kafka import (
 from confluent_kafka import KafkaError as Failure
 from confluent_kafka.admin import ConsumerGroupDescription
 
-from millstream.kafka.client.answers import answers, awaited, refused
+from millstream.kafka.client.answers import answers, raw_answers, request_error
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import cluster_topics, partitions_of
-from millstream.kafka.client.positions import BEGINNING, END, Position, offsets_at, within
+from millstream.kafka.client.positions import BEGINNING, END, Position, clamped, offsets_at
 from millstream.kafka.client.rights import Right
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
-# Kafka's own words for the states; those that the client has no name for are unknown to it.
+# Kafka's own names for the states; the client reports others as unknown.
 _STATES: dict[Enum, str] = {
     ConsumerGroupState.UNKNOWN: "Unknown",
     ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
@@ -36,7 +36,7 @@ _INACTIVE = {"Empty", "Dead"}
 
 @dataclass(frozen=True)
 class GroupListing:
-    """A group, its state and its protocol in Kafka's words."""
+    """A group, with its state and its protocol as Kafka names them."""
 
     name: str
     state: str
@@ -54,9 +54,9 @@ class Member:
 
 @dataclass(frozen=True)
 class PartitionLag:
-    """How far a group has read a partition, and who of it reads on.
+    """How far a group has read a partition, and the member that reads it now.
 
-    ``offset`` is None where nothing is committed, ``end`` where the partition is gone.
+    ``offset`` is None where nothing is committed, ``end`` where the partition was deleted.
     """
 
     topic: str
@@ -67,7 +67,7 @@ class PartitionLag:
 
     @property
     def lag(self) -> int | None:
-        """How many offsets are still to be read."""
+        """The number of offsets that are not read yet."""
         if self.offset is None or self.end is None:
             return None
         return max(0, self.end - self.offset)
@@ -75,7 +75,7 @@ class PartitionLag:
 
 @dataclass(frozen=True)
 class Group:
-    """A group as its coordinator describes it."""
+    """A group, as its coordinator describes it."""
 
     name: str
     state: str
@@ -100,7 +100,7 @@ def list_groups(connection: Connection) -> list[GroupListing]:
     doing, needs = "list its groups", Right("Describe", "cluster")
     found = answers(lambda: {"": connection.admin.list_consumer_groups()}, doing, needs)[""]
     for error in found.errors:
-        raise refused(error.args[0], doing, needs)
+        raise request_error(error.args[0], doing, needs)
     return sorted(
         (
             GroupListing(each.group_id, _STATES[each.state], each.type.name.title())
@@ -141,8 +141,8 @@ def reset_group(
     """Moves a group to a position, or by ``shift`` offsets from where it is.
 
     ``topics`` names topics and their partitions, an empty collection meaning all; no topics mean
-    all that the group has read. Without ``execute`` nothing changes. A group that nobody knows
-    comes to be, if topics are named and where to begin in them.
+    all that the group has read. Without ``execute`` nothing changes. A group that does not exist is
+    created if topics and a position are given.
     """
     may_be_new = topics and to is not None
     described = _described(connection, name) if may_be_new else _existing(connection, name)
@@ -165,7 +165,7 @@ def reset_group(
 
 
 def delete_group(connection: Connection, name: str) -> None:
-    """Deletes a group that nobody is in, with its offsets."""
+    """Deletes a group without members, with its offsets."""
     check_inactive(name, _STATES[_existing(connection, name).state])
     answers(
         lambda: connection.admin.delete_consumer_groups([name]),
@@ -175,18 +175,18 @@ def delete_group(connection: Connection, name: str) -> None:
 
 
 def check_inactive(name: str, state: str) -> None:
-    """Raises if a group is in use: who reads would overwrite a change, or be cut off."""
+    """MS325 if a group has members: they would overwrite a change, or fail."""
     if state not in _INACTIVE:
         raise KafkaError(
             "MS325",
             f"group {name!r} is in use: its state is {state}",
-            fix="stop its consumers and wait until they are gone, or for their session's timeout",
+            fix="stop its consumers and wait until they have left, or for their session's timeout",
         )
 
 
 def unknown_group(name: str, groups: list[str]) -> KafkaError:
-    """The error for a group that is not there."""
-    fix = did_you_mean(name, groups) if groups else "there are none: a consumer makes its group"
+    """The error for a group that does not exist."""
+    fix = did_you_mean(name, groups) if groups else "there are none: a consumer creates its group"
     return KafkaError("MS324", f"the cluster has no group {name!r}", fix=fix)
 
 
@@ -198,15 +198,15 @@ def _existing(connection: Connection, name: str) -> ConsumerGroupDescription:
 
 
 def _described(connection: Connection, name: str) -> ConsumerGroupDescription | None:
-    """The group, or None. Old brokers call an unknown group dead, new ones say so."""
+    """The group, or None. Old brokers describe an unknown group as dead, new ones as not found."""
     described: ConsumerGroupDescription
     try:
-        described = awaited(lambda: connection.admin.describe_consumer_groups([name]))[name]
+        described = raw_answers(lambda: connection.admin.describe_consumer_groups([name]))[name]
     except KafkaException as error:
         if error.args[0].code() == Failure.GROUP_ID_NOT_FOUND:
             return None
         needs = Right("Describe", "group", name)
-        raise refused(error.args[0], f"describe group {name!r}", needs) from error
+        raise request_error(error.args[0], f"describe group {name!r}", needs) from error
     gone = described.state is ConsumerGroupState.DEAD
     return None if gone and not _committed(connection, name) else described
 
@@ -257,10 +257,10 @@ def _moved(
         raise PlanError(
             "MS113",
             f"there is nothing to shift: the group has no offset in {', '.join(unread)}",
-            fix="leave these partitions out, or say where the group is to begin: --to",
+            fix="leave these partitions out, or write where the group is to begin: --to",
         )
-    wanted = {each: committed[each] + shift for each in places}
-    return within(wanted, offsets_at(admin, places, BEGINNING), offsets_at(admin, places, END))
+    shifted = {each: committed[each] + shift for each in places}
+    return clamped(shifted, offsets_at(admin, places, BEGINNING), offsets_at(admin, places, END))
 
 
 def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, int]) -> None:
@@ -274,7 +274,7 @@ def _commit(connection: Connection, name: str, moved: Mapping[TopicPartition, in
     )[name]
     for each in moved_now.topic_partitions:
         if each.error is not None:
-            raise refused(each.error, doing, Right("Read", "topic", each.topic))
+            raise request_error(each.error, doing, Right("Read", "topic", each.topic))
 
 
 def _order(place: TopicPartition) -> tuple[str, int]:

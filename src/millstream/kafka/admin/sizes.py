@@ -1,7 +1,7 @@
-"""How many bytes partitions take on their brokers.
+"""The sizes of partitions on their brokers, in bytes.
 
-Our client cannot ask for that (DescribeLogDirs), so Kafka's own tool does, which takes Java a
-second or two.
+Our client has no request for that (DescribeLogDirs), so Kafka's own tool runs, which takes a second
+or two.
 """
 
 from __future__ import annotations
@@ -39,20 +39,22 @@ def sizes(
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     answer = next((line for line in done.stdout.splitlines() if line.startswith("{")), None)
     if answer is None:
-        raise _refused(done.stdout + done.stderr)
+        raise _size_error(done.stdout + done.stderr)
     return {
         (broker["broker"], replica["partition"]): replica["size"]
         for broker in json.loads(answer)["brokers"]
         for folder in broker["logDirs"]
         for replica in folder["partitions"]
-        if not replica["isFuture"]  # a copy that is on its way to another disk
+        if not replica["isFuture"]  # a copy that is being moved to another disk
     }
 
 
-def _refused(said: str) -> KafkaError:
-    why = next((line for line in said.splitlines() if "Exception" in line or "Error" in line), said)
+def _size_error(output: str) -> KafkaError:
+    why = next(
+        (line for line in output.splitlines() if "Exception" in line or "Error" in line), output
+    )
     return KafkaError(
         "MS323",
-        f"the cluster did not tell the sizes of topics: {why.strip()}",
-        fix="leave out --size, or mend what Kafka's own tool says",
+        f"the cluster did not return the sizes of topics: {why.strip()}",
+        fix="leave out --size, or fix what Kafka's own tool reports",
     )

@@ -1,4 +1,4 @@
-"""The topics of a cluster: what there is, and what can be done to it."""
+"""The topics of a cluster: described, created, changed and deleted."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import (
     cluster_topics,
     existing_topic,
+    id_text,
     partitions_of,
-    written_id,
 )
 from millstream.kafka.client.positions import BEGINNING, END, Position, offsets_at
 from millstream.kafka.client.rights import Right
@@ -34,10 +34,10 @@ from millstream.kafka.local.jars import Say
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: who holds it, and the offsets from ``start`` to before ``end`` that it holds.
+    """A partition: the brokers that have it, and its offsets from ``start`` to before ``end``.
 
     Without a leader, its offsets are not known. ``size`` is that of the leader's copy in bytes, if
-    it was asked for.
+    it was requested.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Topic:
 
     @property
     def replication(self) -> int:
-        """How many brokers hold each partition."""
+        """How many brokers have each partition."""
         return len(self.partitions[0].replicas)
 
 
@@ -72,7 +72,7 @@ def describe_topics(
     size: bool = False,
     say: Say = lambda _: None,
 ) -> list[Topic]:
-    """What is known of each topic; with ``size``, which takes longer, its bytes too."""
+    """A description of each topic; with ``size``, which takes longer, its bytes too."""
     topics = cluster_topics(connection)
     for name in names:
         existing_topic(connection, name, topics)
@@ -108,7 +108,7 @@ def create_topic(
     replication: int | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> None:
-    """Makes a topic; what is left out, the brokers decide."""
+    """Creates a topic; the brokers choose what is omitted."""
 
     def ask() -> dict[str, Future[None]]:
         new = NewTopic(
@@ -129,7 +129,7 @@ def alter_topic(
     set_: Mapping[str, str] | None = None,
     unset: Collection[str] = (),
 ) -> None:
-    """Gives settings of a topic a value of its own, or takes it away again."""
+    """Sets settings of a topic, or resets them to those of the brokers."""
     partitions_of(connection, name)
     entries = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -166,7 +166,7 @@ def add_partitions(connection: Connection, name: str, total: int) -> None:
 def delete_records(
     connection: Connection, name: str, before: Position, partitions: Collection[int] = ()
 ) -> dict[int, int]:
-    """Deletes the records before the position; gives the first offset left in each partition."""
+    """Deletes the records before the position; returns the first offset left in each partition."""
     places = offsets_at(connection.admin, partitions_of(connection, name, partitions), before)
     asked = [TopicPartition(name, each.partition, at) for each, at in places.items()]
     deleted = answers(
@@ -184,12 +184,12 @@ def _described(connection: Connection, names: Collection[str]) -> dict[str, Topi
 
 
 def _only(names: Collection[str]) -> str:
-    """The name, if it is one: of several, the cluster does not say which one it refuses."""
+    """The name, if it is one: of several, the cluster does not report which one failed."""
     return next(iter(names)) if len(names) == 1 else ""
 
 
 def _settings(configs: Mapping[str, ConfigEntry]) -> dict[str, str | None]:
-    # The client gives the source as a number.
+    # The client returns the source as a number.
     own = ConfigSource.DYNAMIC_TOPIC_CONFIG
     return {
         name: entry.value
@@ -224,7 +224,7 @@ def _topic(
         )
     return Topic(
         described.name,
-        written_id(described.topic_id),
+        id_text(described.topic_id),
         described.is_internal,
         tuple(partitions),
         settings,

@@ -1,4 +1,4 @@
-"""How a Kafka cluster is reached: its address, the settings of its clients, and the clients."""
+"""The connection to a Kafka cluster: its address, the settings of its clients, the clients."""
 
 from __future__ import annotations
 
@@ -18,46 +18,47 @@ from confluent_kafka.admin import AdminClient
 
 from millstream.kafka.local.data_directory import data_folder, running, where_others_run
 from millstream.kafka.local.registry import running_clusters
-from millstream.kafka.settings import DECIDED, unknown_setting
+from millstream.kafka.settings import RESERVED, unknown_setting
 from millstream.model.errors import KafkaError
 from millstream.plan.build.kafka import server_addresses
 from millstream.system.interrupts import interrupts_later
 
 PATIENCE = 10.0
-"""Seconds that brokers which say nothing get to answer."""
-_SECOND_CHANCE = 2.0  # and after a no: "localhost" may have two addresses, of which one is right
-_NOES = {Failure._ALL_BROKERS_DOWN, Failure._AUTHENTICATION, Failure._SSL}
+"""Seconds that brokers have to answer."""
+_AFTER_FAILURE = 2.0  # seconds after a failure: of the two addresses of "localhost", one may work
+_FINAL = {Failure._ALL_BROKERS_DOWN, Failure._AUTHENTICATION, Failure._SSL}
+_SILENCE = "timed out"
 _FIX = "check the address and that brokers run; with TLS or SASL, give security.protocol"
 _FIXES = {
     Failure._AUTHENTICATION: "check the user name, the password and sasl.mechanism",
     Failure._SSL: "give the authority that signed the certificates of the brokers, "
     "ssl.truststore.type=PEM and ssl.truststore.location=FILE; check that the names in them are "
-    "those in the address, and that the port speaks TLS: security.protocol",
-    Failure._RESOLVE: "correct the name of the host; if it is right, it is known in another "
-    "network only, such as inside of containers",
+    "those in the address, and that the port uses TLS: security.protocol",
+    Failure._RESOLVE: "correct the name of the host; if it is right, it may exist only in "
+    "another network, such as inside of containers",
 }
-_SAID = {
-    "Connection refused": "see that a broker runs there, and that the port is right",
-    "silence": "check the address; if it is right, a firewall lets nothing through",
-    "Disconnected": "see that the port is that of a broker; with TLS or SASL, give "
+_FIXES_BY_REASON = {
+    "Connection refused": "check that a broker runs there, and that the port is right",
+    _SILENCE: "check the address; if it is right, a firewall may block it",
+    "Disconnected": "check that the port is that of a broker; with TLS or SASL, give "
     "security.protocol",
-    "Invalid response size": "something else than Kafka listens there, or Kafka with TLS: check "
+    "Invalid response size": "another service than Kafka listens there, or Kafka with TLS: check "
     "the port, or give security.protocol",
 }
-_AROUND = re.compile(r"^\S+/\S+: | \(after [^)]*\)$")  # what librdkafka puts around a reason
+_AROUND = re.compile(r"^\S+/\S+: | \(after [^)]*\)$")  # what librdkafka adds to a reason
 
-# librdkafka tells each failed attempt; what matters of it is in the errors that are raised.
+# librdkafka logs each failed attempt; what matters of it is in the errors that are raised.
 _log = logging.getLogger("millstream.kafka.client")
 _log.addHandler(logging.NullHandler())
 
 
-def servers_of(given: str | None = None) -> str:
-    """The address of the cluster, as given; else what is found, in this order.
+def find_servers(given: str | None = None) -> str:
+    """The address of the cluster, as given; else the first of these that is found.
 
-    The local brokers of this folder, what MILLSTREAM_SERVERS says, and the local brokers of another
-    folder, if they are those of one cluster.
+    The local brokers of this folder, the address in MILLSTREAM_SERVERS, and the local brokers of
+    another folder, if they belong to one cluster.
 
-    >>> servers_of("kafka-1:9092,kafka-2:9092")
+    >>> find_servers("kafka-1:9092,kafka-2:9092")
     'kafka-1:9092,kafka-2:9092'
     """
     if given:
@@ -71,8 +72,8 @@ def servers_of(given: str | None = None) -> str:
         return elsewhere[0].servers
     looked = f"no local brokers run in {data_folder()}"
     if elsewhere:
-        what = f"which Kafka cluster is meant? {looked}{where_others_run(elsewhere)}"
-        fix = "name one of them: servers='HOST:PORT', or --servers HOST:PORT on the command line"
+        what = f"which Kafka cluster do you mean? {looked}{where_others_run(elsewhere)}"
+        fix = "choose one of them: servers='HOST:PORT', or --servers HOST:PORT on the command line"
     else:
         what = (
             "no Kafka cluster is named: no servers are given, MILLSTREAM_SERVERS is not set, "
@@ -86,7 +87,7 @@ def servers_of(given: str | None = None) -> str:
 class Connection:
     """The address of a cluster and the settings of its clients, in librdkafka's names.
 
-    Its admin client is opened at the first use, and only if a broker answers.
+    Its admin client is opened at the first use; MS320 if no broker answers.
     """
 
     servers: str
@@ -94,121 +95,122 @@ class Connection:
 
     @staticmethod
     def to(servers: str | None = None, settings: Mapping[str, str] | None = None) -> Connection:
-        """A connection to the servers, or to those that ``servers_of`` finds."""
+        """A connection to the servers; without any, to those that ``find_servers`` finds."""
         settings = settings or {}
-        return Connection(servers_of(servers or settings.get("bootstrap.servers")), settings)
+        return Connection(find_servers(servers or settings.get("bootstrap.servers")), settings)
 
     @cached_property
     def admin(self) -> AdminClient:
         """The admin client."""
-        tried: list[Failure] = []
-        admin: AdminClient = self._client(AdminClient, {"error_cb": tried.append})
-        _reach(admin, self.servers, tried)
-        _check_named(admin, self.servers)
+        failures: list[Failure] = []
+        admin: AdminClient = self._client(AdminClient, {"error_cb": failures.append})
+        _reach(admin, self.servers, failures)
+        _check_advertised(admin, self.servers)
         return admin
 
     def producer(self, settings: Mapping[str, Any]) -> Producer:
-        """A producer with more settings; those of the connection go before most of them."""
+        """A producer with more settings; most of the connection's settings override them."""
         producer: Producer = self._client(Producer, settings)
         return producer
 
     def consumer(self, settings: Mapping[str, Any]) -> Consumer:
-        """A consumer with more settings; those of the connection go before most of them."""
+        """A consumer with more settings; most of the connection's settings override them."""
         consumer: Consumer = self._client(Consumer, settings)
         return consumer
 
     def _client(self, kind: Any, settings: Mapping[str, Any]) -> Any:
-        given = {name: value for name, value in self.settings.items() if name not in DECIDED}
+        given = {name: value for name, value in self.settings.items() if name not in RESERVED}
         try:
             return kind(
-                {"error_cb": _unheard, **settings, **given}
+                {"error_cb": _ignore, **settings, **given}
                 | {"bootstrap.servers": self.servers, "logger": _log}
             )
         except KafkaException as error:
             raise unknown_setting(error.args[0].str()) from error
-        except (TypeError, ValueError, AttributeError) as error:  # it was to be no text
+        except (TypeError, ValueError, AttributeError) as error:  # it must not be a text
             raise unknown_setting(str(error)) from error
 
 
 def check_reachable(connection: Connection) -> None:
-    """Raises within seconds, with what was tried, if no broker answers."""
+    """MS320 within seconds if no broker answers."""
     _ = connection.admin
 
 
-def _unheard(_error: Failure) -> None:
-    """The client goes on by itself after what it tells here; what it gives up on is raised."""
+def _ignore(_error: Failure) -> None:
+    """The client recovers by itself from what it reports here; other failures are raised."""
 
 
-def _reach(admin: AdminClient, servers: str, tried: list[Failure]) -> None:
-    patient_until = time.monotonic() + PATIENCE
-    refused = False
+def _reach(admin: AdminClient, servers: str, failures: list[Failure]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    failed = False
     while not _answers(admin):
         now = time.monotonic()
-        if not refused and any(failure.code() in _NOES for failure in tried):
-            refused = True
-            patient_until = min(patient_until, now + _SECOND_CHANCE)
-        if now > patient_until:
-            raise _unreachable(servers, tried)
+        if not failed and any(failure.code() in _FINAL for failure in failures):
+            failed = True
+            deadline = min(deadline, now + _AFTER_FAILURE)
+        if now > deadline:
+            raise _unreachable(servers, failures)
 
 
 def _answers(admin: AdminClient) -> bool:
-    with interrupts_later():  # inside of the client, Ctrl-C would be lost
+    with interrupts_later():  # inside the client, Ctrl-C would be lost
         try:
             return bool(admin.cluster_id(timeout=0.25))
         except KafkaException:
-            admin.poll(0)  # hears of the errors
+            admin.poll(0)  # calls back with the errors
             return False
 
 
-def _check_named(admin: AdminClient, servers: str) -> None:
-    """Refuses a cluster whose brokers name addresses where none of them can be reached.
+def _check_advertised(admin: AdminClient, servers: str) -> None:
+    """MS320 if none of the addresses that the brokers advertise can be reached.
 
-    Clients ask at the address that they are given, and then speak to those that brokers name: what
-    follows would only time out. Where a broker names the address that was given, it is one of them.
+    Clients connect to the address that they are given, and then to those that the brokers
+    advertise, so all that follows would only time out. An advertised address that is among the
+    given ones has been reached.
     """
     try:
         nodes = admin.list_topics(timeout=PATIENCE).brokers.values()
     except KafkaException:
-        return  # what needs an answer asks again
+        return  # the request that follows reports it
     failed = {}
     for node in nodes:
         address = f"{node.host}:{node.port}"
         if address in servers.split(","):
             return
         try:
-            socket.create_connection((node.host, node.port), _SECOND_CHANCE).close()
+            socket.create_connection((node.host, node.port), _AFTER_FAILURE).close()
             return
         except OSError as error:
-            failed[address] = error.strerror or "silence"
+            failed[address] = error.strerror or _SILENCE
     if failed:
         named = "; ".join(f"{address}: {why}" for address, why in failed.items())
         raise KafkaError(
             "MS320",
-            f"a Kafka broker answers at {servers}, but the addresses that the brokers name cannot "
-            f"be reached from here: {named}",
-            fix="let the brokers name addresses that clients can reach, advertised.listeners; or "
-            "run this where it can reach those",
+            f"a Kafka broker answers at {servers}, but the addresses that the brokers advertise "
+            f"cannot be reached from here: {named}",
+            fix="set advertised.listeners of the brokers to addresses that clients can reach; or "
+            "run this where these can be reached",
         )
 
 
-def _unreachable(servers: str, tried: list[Failure]) -> KafkaError:
-    codes = {failure.code() for failure in tried}
-    told = (failure.str() for failure in tried if failure.code() != Failure._ALL_BROKERS_DOWN)
-    reasons = dict.fromkeys(_AROUND.sub("", text) for text in told)
-    if tried and not reasons:  # librdkafka tells nobody why, for brokers do that to idle clients
+def _unreachable(servers: str, failures: list[Failure]) -> KafkaError:
+    codes = {failure.code() for failure in failures}
+    texts = (failure.str() for failure in failures if failure.code() != Failure._ALL_BROKERS_DOWN)
+    reasons = dict.fromkeys(_AROUND.sub("", text) for text in texts)
+    if failures and not reasons:  # librdkafka does not report this, as idle clients are closed too
         reasons["Disconnected: the connection was closed without an answer"] = None
-    said = "; ".join(reasons) or "silence"
+    reason = "; ".join(reasons) or _SILENCE
     fixes = [fix for code, fix in _FIXES.items() if code in codes]
-    fixes += [fix for words, fix in _SAID.items() if words in said]
+    fixes += [fix for text, fix in _FIXES_BY_REASON.items() if text in reason]
     return KafkaError(
         "MS320",
-        f"no Kafka broker answers at {servers}: {said}",
-        fix=(fixes or [_FIX])[0] + _local_ones(servers),
+        f"no Kafka broker answers at {servers}: {reason}",
+        fix=(fixes or [_FIX])[0] + _local_hint(servers),
     )
 
 
-def _local_ones(servers: str) -> str:
-    """A hint at local brokers, for those who look for some at a port where none listens."""
+def _local_hint(servers: str) -> str:
+    """A hint at local brokers, if the address is one of this machine."""
     hosts = {server.rpartition(":")[0] for server in servers.split(",")}
     if not hosts <= {"localhost", "127.0.0.1"}:
         return ""

@@ -1,7 +1,7 @@
-"""Where the last records of partitions begin. Not every offset has a record.
+"""The last records of partitions: at which offset they begin.
 
-The end of a transaction takes an offset, and so does what a transaction has aborted, or what
-compaction has removed. Only who reads them knows.
+Not every offset has a record. The end of a transaction takes an offset, and so do records that
+were aborted, or that compaction has removed. Only a consumer that reads them finds out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka import KafkaError as Failure
 
-from millstream.kafka.client.answers import refused
+from millstream.kafka.client.answers import request_error
 from millstream.kafka.client.rights import Right
 from millstream.model.errors import KafkaError
 
@@ -31,16 +31,16 @@ def last_records(
     """The offset of the last record but ``count`` of each partition, or of the first there is.
 
     It reads back from the ends, further each time, until it has seen enough records. The consumer
-    must report the ends of partitions; what it is assigned is lost.
+    must report the ends of partitions; its assignment is replaced.
     """
     seen: dict[TopicPartition, list[int]] = {place: [] for place in ends}
     reached = dict(ends)
     back = count
     while not until():
-        short = [p for p in ends if len(seen[p]) < count and reached[p] > starts[p]]
-        if not short:
+        incomplete = [p for p in ends if len(seen[p]) < count and reached[p] > starts[p]]
+        if not incomplete:
             break
-        windows = {p: (max(starts[p], reached[p] - back), reached[p]) for p in short}
+        windows = {p: (max(starts[p], reached[p] - back), reached[p]) for p in incomplete}
         for place, offsets in _offsets(consumer, windows, until).items():
             seen[place] = offsets + seen[place]
             reached[place] = windows[place][0]
@@ -65,7 +65,7 @@ def _offsets(
                 consumer.pause([place])
             elif place in left and offset is not None:
                 found[place].append(offset)
-    consumer.resume(list(windows))  # else a later assignment would be paused, too
+    consumer.resume(list(windows))  # else a later assignment would be paused too
     return found
 
 
@@ -73,15 +73,15 @@ def _place(message: Message) -> TopicPartition:
     failure = message.error()
     topic, partition = message.topic(), message.partition()
     if failure is not None and failure.code() != Failure._PARTITION_EOF:
-        raise refused_reading(failure, str(topic))
+        raise reading_error(failure, str(topic))
     assert topic is not None
     assert partition is not None
     return TopicPartition(topic, partition)
 
 
-def refused_reading(failure: Failure, topic: str, group: str | None = None) -> KafkaError:
-    """The error for a topic that cannot be read, maybe as a member of a group."""
+def reading_error(failure: Failure, topic: str, group: str | None = None) -> KafkaError:
+    """The error for a topic that cannot be read, alone or as a member of a group."""
     needs = Right("Read", "topic", topic)
     if failure.code() == Failure.GROUP_AUTHORIZATION_FAILED and group is not None:
         needs = Right("Read", "group", group)
-    return refused(failure, f"read topic {topic!r}", needs)
+    return request_error(failure, f"read topic {topic!r}", needs)

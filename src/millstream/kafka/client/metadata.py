@@ -14,45 +14,47 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
-from millstream.kafka.client.answers import refused
+from millstream.kafka.client.answers import request_error
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.rights import Right, check_topic_rights
 from millstream.model.errors import KafkaError, PlanError, did_you_mean
 
 
 def cluster_topics(connection: Connection) -> Mapping[str, TopicMetadata]:
-    """All topics that may be seen, by name, with their partitions."""
+    """All topics that the user may see, by name, with their partitions."""
     try:
         return connection.admin.list_topics(timeout=30).topics
     except KafkaException as error:
-        raise refused(error.args[0], "list its topics", Right("Describe", "cluster")) from error
+        raise request_error(
+            error.args[0], "list its topics", Right("Describe", "cluster")
+        ) from error
 
 
 def topic_names(connection: Connection, *, internal: bool = False) -> list[str]:
-    """The names of all topics; those that Kafka keeps for itself only with ``internal``."""
+    """The names of all topics; Kafka's internal ones only with ``internal``."""
     names = sorted(cluster_topics(connection))
     if internal or not names:
         return names
-    there = _those_there(connection, names)  # one may have been deleted since it was listed
-    return [name for name in names if name in there and not there[name].is_internal]
+    existing = _existing(connection, names)  # one may have been deleted since it was listed
+    return [name for name in names if name in existing and not existing[name].is_internal]
 
 
 def existing_topic(connection: Connection, topic: str, topics: Collection[str]) -> str:
-    """The topic, if it is among those of the cluster; one that may not be seen is not listed."""
+    """The topic, if the cluster has it; MS328 for one that the user may not see, else MS321."""
     if topic not in topics:
         check_topic_rights(connection, [topic], AclOperation.DESCRIBE, "see topic")
     return known_topic(topic, sorted(topics))
 
 
 def known_topic(topic: str, topics: list[str]) -> str:
-    """The topic, if it is among those of the cluster.
+    """The topic, if it is one of the cluster's; else MS321.
 
     >>> known_topic("scores", ["scores", "totals"])
     'scores'
     """
     if topic in topics:
         return topic
-    fix = f"make it: millstream topics create {topic}"
+    fix = f"create it: millstream topics create {topic}"
     if own := [name for name in topics if not name.startswith("__")]:
         fix = f"{did_you_mean(topic, own)}; or {fix}"
     raise KafkaError("MS321", f"the cluster has no topic {topic!r}", fix=fix)
@@ -63,28 +65,28 @@ def partitions_of(
 ) -> list[TopicPartition]:
     """The partitions of a topic: all, or those with the numbers."""
     topics = cluster_topics(connection)
-    there = topics[existing_topic(connection, topic, topics)].partitions
-    unknown = [number for number in numbers if number not in there]
+    existing = topics[existing_topic(connection, topic, topics)].partitions
+    unknown = [number for number in numbers if number not in existing]
     if unknown:
         raise PlanError(
             "MS113",
             f"topic {topic!r} has no partition {unknown[0]}",
-            fix=f"name one from 0 to {max(there)}",
+            fix=f"write one from 0 to {max(existing)}",
         )
-    return [TopicPartition(topic, number) for number in sorted(numbers or there)]
+    return [TopicPartition(topic, number) for number in sorted(numbers or existing)]
 
 
 def topic_ids(connection: Connection, names: Collection[str]) -> dict[str, str]:
-    """The id of each topic that is there: a topic that is deleted and created again gets another.
+    """The id of each topic that exists: one that is deleted and created again gets another id.
 
     This is one request, which a broker answers from memory.
     """
-    there = _those_there(connection, names) if names else {}
-    return {name: written_id(topic.topic_id) for name, topic in there.items()}
+    existing = _existing(connection, names) if names else {}
+    return {name: id_text(topic.topic_id) for name, topic in existing.items()}
 
 
 def longest_batch(connection: Connection, topic: str) -> int | None:
-    """How many bytes of records a topic takes at once; None if we may not know."""
+    """How many bytes a batch of records in a topic may have; None if the user may not see it."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     try:
         settings = connection.admin.describe_configs([resource])[resource].result()
@@ -93,17 +95,17 @@ def longest_batch(connection: Connection, topic: str) -> int | None:
     return int(settings["max.message.bytes"].value)
 
 
-def written_id(uuid: Uuid) -> str:
-    """An id as Kafka writes it: in base64, with the signs that are safe in addresses.
+def id_text(uuid: Uuid) -> str:
+    """An id as Kafka writes it: in base64, with the characters that are safe in URLs.
 
-    >>> written_id(Uuid(-1, -1))
+    >>> id_text(Uuid(-1, -1))
     '_____________________w'
     """
     return str(uuid).translate(str.maketrans("+/", "-_"))
 
 
-def _those_there(connection: Connection, names: Collection[str]) -> dict[str, TopicDescription]:
-    """The same, without topics that do not exist."""
+def _existing(connection: Connection, names: Collection[str]) -> dict[str, TopicDescription]:
+    """The description of each topic that exists."""
     found: dict[str, TopicDescription] = {}
     for name, future in connection.admin.describe_topics(TopicCollection(list(names))).items():
         try:
@@ -111,5 +113,5 @@ def _those_there(connection: Connection, names: Collection[str]) -> dict[str, To
         except KafkaException as error:
             if error.args[0].code() != Failure.UNKNOWN_TOPIC_OR_PART:
                 needs = Right("Describe", "topic", name)
-                raise refused(error.args[0], f"describe topic {name!r}", needs) from error
+                raise request_error(error.args[0], f"describe topic {name!r}", needs) from error
     return found

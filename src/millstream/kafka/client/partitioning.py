@@ -1,4 +1,4 @@
-"""Chooses the partition of a record that is to be written."""
+"""Partitioning: which partition a new record is written to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from millstream.kafka.client.records import NewRecord
 Partitioner = Literal["java", "round-robin", "sticky"]
 
 CLIENT_SETTINGS = {"partitioner": "murmur2_random"}
-"""What makes a client choose as Java's: the same hash of the key, and batches without a key."""
+"""Settings that make a client choose as Java's does: by the same hash, in batches without a key."""
 _CLIENT_CHOOSES = -1
 _STICKY_BYTES = 16_384  # Java's batch.size
 
@@ -39,10 +39,10 @@ def java_hash(data: bytes | str | None) -> int:
 
 
 def partitioner(name: Partitioner, partitions: int) -> Callable[[NewRecord], int]:
-    """What chooses a partition for each record that does not name its own.
+    """The function that chooses a partition for each record that does not name one.
 
-    ``java`` leaves it to a client with the settings above. The others do not look at the key:
-    ``round-robin`` takes the partitions in turn, ``sticky`` stays with one as long as Java does.
+    ``java`` leaves it to a client with ``CLIENT_SETTINGS``. The others ignore the key:
+    ``round-robin`` takes the partitions in turn, ``sticky`` keeps one for as long as Java does.
 
     >>> choose = partitioner("round-robin", 3)
     >>> [choose(NewRecord(b"x")) for _ in range(4)], choose(NewRecord(b"x", partition=2))
@@ -62,7 +62,7 @@ def _in_turn(partitions: int) -> Callable[[NewRecord], int]:
 
 
 class _Sticky:
-    """Stays with a partition for a number of bytes, then takes another at random."""
+    """Keeps a partition for a number of bytes, then chooses another at random."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions

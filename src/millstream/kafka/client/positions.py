@@ -1,4 +1,4 @@
-"""Places in the partitions of a topic, in people's words, and the offsets they stand for."""
+"""Positions in the partitions of a topic, as people write them, and their offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS: dict[str, Literal["beginning", "end"]] = {
 
 @dataclass(frozen=True)
 class Position:
-    """A place in each of several partitions.
+    """A position in each of several partitions.
 
     ``number`` is an offset, how many offsets before the end, or milliseconds since 1970-01-01 UTC.
     """
@@ -37,12 +37,12 @@ BEGINNING = Position("beginning")
 END = Position("end")
 
 
-def position(text: str) -> Position:
+def parse_position(text: str) -> Position:
     """A position as people write it.
 
-    >>> position("beginning"), position("42")
+    >>> parse_position("beginning"), parse_position("42")
     (Position(kind='beginning', number=0), Position(kind='offset', number=42))
-    >>> position("-5"), position("1970-01-01T01:00:01+01:00")
+    >>> parse_position("-5"), parse_position("1970-01-01T01:00:01+01:00")
     (Position(kind='last', number=5), Position(kind='timestamp', number=1000))
     """
     if text in _WORDS:
@@ -50,14 +50,14 @@ def position(text: str) -> Position:
     try:
         number = int(text)
     except ValueError:
-        return Position("timestamp", milliseconds(text))
+        return Position("timestamp", parse_timestamp(text))
     return Position("last", -number) if "-" in text else Position("offset", number)
 
 
-def milliseconds(text: str) -> int:
-    """A point in time as Kafka counts it.
+def parse_timestamp(text: str) -> int:
+    """A point in time in milliseconds since 1970-01-01 UTC.
 
-    >>> milliseconds("2026-07-01T12:00:00Z")
+    >>> parse_timestamp("2026-07-01T12:00:00Z")
     1782907200000
     """
     try:
@@ -71,40 +71,42 @@ def milliseconds(text: str) -> int:
 def offsets_at(
     admin: AdminClient,
     partitions: Iterable[TopicPartition],
-    place: Position,
+    position: Position,
     *,
     committed: bool = False,
 ) -> dict[TopicPartition, int]:
-    """The offset of the position in each partition, never outside of what the partition holds.
+    """The offset of the position in each partition, within the offsets of the partition.
 
     With ``committed``, a partition ends where its first open transaction begins.
     """
     partitions = list(partitions)
     ends = _listed(admin, partitions, OffsetSpec.latest(), committed)
-    if place.kind == "end":
+    if position.kind == "end":
         return ends
-    if place.kind == "timestamp":
-        since = max(0, place.number)  # to Kafka, numbers below are words, such as -1 for the end
+    if position.kind == "timestamp":
+        since = max(
+            0, position.number
+        )  # negative numbers have a meaning for Kafka, such as -1 for the end
         found = _listed(admin, partitions, OffsetSpec.for_timestamp(since), committed)
         return {each: ends[each] if at < 0 else at for each, at in found.items()}
     starts = _listed(admin, partitions, OffsetSpec.earliest(), committed)
-    if place.kind == "beginning":
+    if position.kind == "beginning":
         return starts
-    wanted = (
-        dict.fromkeys(partitions, place.number)
-        if place.kind == "offset"
-        else {each: ends[each] - place.number for each in partitions}
+    requested = (
+        dict.fromkeys(partitions, position.number)
+        if position.kind == "offset"
+        else {each: ends[each] - position.number for each in partitions}
     )
-    return within(wanted, starts, ends)
+    return clamped(requested, starts, ends)
 
 
-def within(
-    wanted: Mapping[TopicPartition, int],
+def clamped(
+    requested: Mapping[TopicPartition, int],
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Offsets, moved to the nearest that their partitions hold."""
-    return {each: max(starts[each], min(ends[each], at)) for each, at in wanted.items()}
+    """Offsets, each moved to the nearest one that its partition has."""
+    return {each: max(starts[each], min(ends[each], at)) for each, at in requested.items()}
 
 
 def _listed(
@@ -118,4 +120,4 @@ def _listed(
         f"list the offsets of {partitions[0].topic!r}",
         Right("Describe", "topic", partitions[0].topic),
     )
-    return {each: told.offset for each, told in found.items()}
+    return {each: answer.offset for each, answer in found.items()}

@@ -1,4 +1,4 @@
-"""Records as people and programs write them in lines: text, bytes in hex or base64, JSON."""
+"""Records, and how they are written in lines: as text, in hex or base64, or as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from confluent_kafka import (
     Message,
 )
 
-from millstream.kafka.client.positions import milliseconds
+from millstream.kafka.client.positions import parse_timestamp
 from millstream.model.errors import PlanError
 
 Encoding = Literal["text", "hex", "base64"]
@@ -33,7 +33,7 @@ _LATEST = 2**63 - 1
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A record to be written. Null is no key or no value; an empty one is neither.
+    """A record to be written. None is no key or no value; an empty one differs from that.
 
     Without a timestamp (milliseconds since 1970-01-01 UTC) it gets the time of writing, without a
     partition the one that a partitioner chooses.
@@ -61,9 +61,9 @@ class Record:
 
     @staticmethod
     def of(message: Message) -> Record:
-        """The record in a message that is no error."""
+        """The record of a message that is not an error."""
         kind, at = message.timestamp()
-        # The types allow None everywhere, for errors; a record has a place.
+        # The types allow None everywhere, for errors; a record has all of these.
         topic: Any = message.topic()
         partition: Any = message.partition()
         offset: Any = message.offset()
@@ -81,7 +81,7 @@ class Record:
 
 
 def encoded(data: bytes, encoding: Encoding) -> bytes:
-    """Bytes as they are, or in digits that any terminal and file can hold.
+    """Bytes as they are, or in digits that any terminal and file can show.
 
     >>> encoded(b"ok", "text"), encoded(b"ok", "hex"), encoded(b"ok", "base64")
     (b'ok', b'6f6b', b'b2s=')
@@ -92,7 +92,7 @@ def encoded(data: bytes, encoding: Encoding) -> bytes:
 
 
 def decoded(data: bytes, encoding: Encoding) -> bytes:
-    """The other way round; a ValueError tells what is wrong.
+    """The bytes that were encoded; a ValueError if they are not in that encoding.
 
     >>> decoded(b"6f6b", "hex")
     b'ok'
@@ -105,7 +105,7 @@ def decoded(data: bytes, encoding: Encoding) -> bytes:
 def to_json(record: Record, encoding: Encoding = "text") -> str:
     """A record as one line of JSON, which ``from_json`` reads back.
 
-    A record with bytes that are no text is written in base64 as a whole, and says so.
+    A record with bytes that are not text is written in base64, with a field that names it.
 
     >>> at = 1_782_907_200_000
     >>> print(to_json(Record("scores", 0, 7, at, "CreateTime", (), None, b"5")))
@@ -119,16 +119,16 @@ def to_json(record: Record, encoding: Encoding = "text") -> str:
 
 
 def from_json(line: bytes) -> NewRecord:
-    """A record in a line of JSON: an object with a value, and what else is to be said of it.
+    """A record in a line of JSON: an object with a value, and any of the other fields.
 
-    A value or key that is an object, a list, a number or a truth value is written as JSON.
+    A value or key that is an object, a list, a number or a boolean is written as JSON.
 
     >>> from_json(b'{"key": "ann", "value": {"points": 5}}')
     NewRecord(value=b'{"points":5}', key=b'ann', headers=(), timestamp=None, partition=None)
     """
     fields = json.loads(line)
     if not isinstance(fields, dict) or "value" not in fields:
-        raise ValueError('it is no object with a "value"')
+        raise ValueError('it is not an object with a "value"')
     encoding = fields.get("encoding", "text")
     if encoding not in ("text", "hex", "base64"):
         raise ValueError(f"the encoding {encoding!r} is not text, hex or base64")
@@ -136,25 +136,25 @@ def from_json(line: bytes) -> NewRecord:
     at, partition = fields.get("timestamp"), fields.get("partition")
     if partition is not None and not _is_whole(partition, 0, _LAST_PARTITION):
         raise ValueError(
-            f"the partition {partition!r} is no whole number from 0 to {_LAST_PARTITION}"
+            f"the partition {partition!r} is not a whole number from 0 to {_LAST_PARTITION}"
         )
     return NewRecord(
         _bytes(fields["value"], encoding),
         _bytes(fields.get("key"), encoding),
         tuple((name, _bytes(value, encoding)) for name, value in headers),
-        None if at is None else timestamp_of(at),
+        None if at is None else record_timestamp(at),
         partition,
     )
 
 
-def timestamp_of(at: Any) -> int:
-    """The time of a record that is to be written, from text or from milliseconds.
+def record_timestamp(at: Any) -> int:
+    """The timestamp of a record to be written, from text or from milliseconds.
 
-    >>> timestamp_of("1970-01-01T00:00:01Z"), timestamp_of(1000)
+    >>> record_timestamp("1970-01-01T00:00:01Z"), record_timestamp(1000)
     (1000, 1000)
     """
-    number = milliseconds(at) if isinstance(at, str) else at
-    if _is_whole(number, 1, _LATEST):  # the client takes 0 for the time of writing
+    number = parse_timestamp(at) if isinstance(at, str) else at
+    if _is_whole(number, 1, _LATEST):  # for the client, 0 is the time of writing
         return int(number)
     raise PlanError(
         "MS118",
@@ -164,14 +164,14 @@ def timestamp_of(at: Any) -> int:
 
 
 def header_name(name: str) -> str:
-    """The name of a header; a ValueError tells that it cannot be one.
+    """The name of a header; a ValueError if it cannot be one.
 
     >>> header_name("source")
     'source'
     """
-    # The client crashes on half a character, and takes a null for the end of the name.
+    # The client crashes on half a character, and a null ends the name.
     if "\0" in name or name.encode(errors="ignore").decode() != name:
-        raise ValueError(f"the name {name!r} of a header is no text")
+        raise ValueError(f"the name {name!r} of a header is not text")
     return name
 
 
@@ -201,7 +201,7 @@ def _pairs(headers: Any) -> list[tuple[str, Any]]:
         for pair in pairs
     ):
         return [(header_name(name), value) for name, value in pairs]
-    raise ValueError("the headers are no object and no list of names and values")
+    raise ValueError("the headers are neither an object nor a list of names and values")
 
 
 def _is_whole(value: Any, first: int, last: int) -> bool:

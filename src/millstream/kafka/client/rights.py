@@ -1,4 +1,4 @@
-"""Rights that a cluster asks its clients for: which one is missing, and on what."""
+"""The rights that a cluster requires of its clients, and which one is missing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from millstream.kafka.client.connection import Connection
 from millstream.model.errors import KafkaError
 
 # A right that is missing is reported at once. The first group of a new cluster is not described for
-# a minute: brokers make the topic of the offsets then, and the client does not ask again.
-_SOON = 2.0  # seconds
+# a minute: brokers create the topic of the offsets then, and the client does not ask again.
+_TIMEOUT = 2.0  # seconds
 
 
 @dataclass(frozen=True)
 class Right:
-    """An operation on a resource, in the words of Kafka's own tools.
+    """An operation on a resource, as Kafka's own tools name them.
 
     >>> str(Right("Read", "topic", "scores")), str(Right("IdempotentWrite", "cluster"))
     ("Read on topic 'scores'", 'IdempotentWrite on the cluster')
@@ -36,13 +36,13 @@ class Right:
 
     @property
     def options(self) -> str:
-        """What gives the right, as options of Kafka's own tool."""
+        """The options of Kafka's own tool that grant the right."""
         resource = f"--{self.resource} {self.name}".rstrip()
         return f"--operation {self.operation} {resource}"
 
 
 def is_missing_right(failure: Failure) -> bool:
-    """Whether a cluster has refused something for want of a right."""
+    """Whether a request failed because a right is missing."""
     return failure.code() in (
         Failure.TOPIC_AUTHORIZATION_FAILED,
         Failure.GROUP_AUTHORIZATION_FAILED,
@@ -60,7 +60,7 @@ def missing_right(right: Right, doing: str) -> KafkaError:
     return KafkaError(
         "MS328",
         f"a right is missing to {doing}: {right}",
-        fix="ask those who run the cluster for it: kafka-acls.sh --add --allow-principal User:… "
+        fix="ask an administrator of the cluster: kafka-acls.sh --add --allow-principal User:… "
         + right.options,
     )
 
@@ -71,7 +71,7 @@ def check_topic_rights(
     """MS328 if an operation on one of the topics is not allowed; in one request."""
     if not topics:
         return
-    wanted = operation.name.title()
+    required = operation.name.title()
     asked = connection.admin.describe_topics(
         TopicCollection(list(topics)), include_authorized_operations=True
     )
@@ -81,15 +81,15 @@ def check_topic_rights(
         except KafkaException as error:
             if is_missing_right(error.args[0]):
                 raise missing_right(Right("Describe", "topic", name), f"{doing} {name!r}") from None
-            continue  # that it is not there, or does not answer, others find out
+            continue  # a topic that is missing is an error of the request that follows
         if allowed is not None and operation not in allowed:
-            raise missing_right(Right(wanted, "topic", name), f"{doing} {name!r}")
+            raise missing_right(Right(required, "topic", name), f"{doing} {name!r}")
 
 
 def check_group_right(connection: Connection, group: str, doing: str) -> None:
     """MS328 if the group may not be read, and so not be committed to."""
     asked = connection.admin.describe_consumer_groups(
-        [group], include_authorized_operations=True, request_timeout=_SOON
+        [group], include_authorized_operations=True, request_timeout=_TIMEOUT
     )
     try:
         allowed = asked[group].result().authorized_operations

@@ -21,7 +21,7 @@ from millstream.kafka.client.metadata import cluster_topics, existing_topic, top
 from millstream.kafka.client.positions import END, offsets_at
 from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.delivery.markers import MARKERS
-from millstream.kafka.settings import DECIDED, java_settings, translated
+from millstream.kafka.settings import RESERVED, java_settings, librdkafka_settings
 from millstream.model.errors import KafkaError, PlanError
 from millstream.plan.nodes import KafkaSource, Position, Source
 from millstream.spark.columns import col, reject_text
@@ -102,7 +102,7 @@ def opened_topics(sources: Iterable[Source]) -> dict[str, Topics]:
 
 
 def _opened(source: KafkaSource) -> Topics:
-    connection = Connection.to(source.servers, translated(dict(source.options)))
+    connection = Connection.to(source.servers, librdkafka_settings(dict(source.options)))
     there = {name: len(topic.partitions) for name, topic in cluster_topics(connection).items()}
     names: Iterable[str] = source.topics
     if source.pattern is not None:  # which is not meant for what Kafka and we keep there
@@ -241,7 +241,7 @@ def _in_few_tasks(frame: DataFrame, spark: SparkSession) -> DataFrame:
 
 def _options(topics: Topics, streaming: bool) -> dict[str, str]:
     source = topics.source
-    given = {name: value for name, value in source.options if name not in DECIDED}
+    given = {name: value for name, value in source.options if name not in RESERVED}
     options = {
         # What a transaction has not committed is not there.
         "kafka.isolation.level": "read_committed",
