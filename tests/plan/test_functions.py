@@ -100,7 +100,7 @@ def test_what_happens_on_an_error_is_one_of_three(method: str) -> None:
 def test_a_function_is_called_by_the_name_that_its_user_gave_it() -> None:
     def double(row): ...  # type: ignore[no-untyped-def]
 
-    with pytest.raises(ms.PlanError, match="MS116 in step 'map-1': double says nothing"):
+    with pytest.raises(ms.PlanError, match="MS116 in step 'map-1': double declares nothing"):
         ROWS.map(double)
 
 
@@ -132,11 +132,11 @@ def test_a_key_function_without_a_type_is_refused_when_the_plan_is_built() -> No
     with pytest.raises(ms.PlanError) as caught:
         ROWS.key_by(lambda row: row["n"])
     assert str(caught.value) == (
-        "MS116 in step 'aggregate-1': the key function <lambda> says nothing about the type of its "
-        "result\n  What to do: say it: key_by(…, type='string'), or annotate the function: "
+        "MS116 in step 'aggregate-1': the key function <lambda> declares nothing about the type of "
+        "its result\n  What to do: say it: key_by(…, type='string'), or annotate the function: "
         "def key(row) -> str, or give an expression: key_by('team')\n  More: millstream help MS116"
     )
-    with pytest.raises(ms.PlanError, match="MS116 .*: the key function vague says only 'dict'"):
+    with pytest.raises(ms.PlanError, match="MS116 .*: the key function vague declares only 'dict'"):
         ROWS.key_by(vague)
     with pytest.raises(ms.PlanError, match="MS111 in step 'aggregate-1'"):
         ROWS.key_by(silent, type="strng")

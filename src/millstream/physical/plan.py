@@ -8,7 +8,7 @@ Python stage. Operators emit in Python, so a stage after a shuffle begins in pha
 
 A step after a union runs once for each part of it, wherever those are: that is what an ``Instance``
 is. So any graph of steps, branches that part and meet again too, becomes one line of stages, in
-which each row is looked at once.
+which each row is read once.
 """
 
 from __future__ import annotations
@@ -385,7 +385,7 @@ def _place(instance: Instance) -> Literal["jvm", "python", "any"]:
 
 
 def _place_of(values: Iterable[Key], input: Node) -> Literal["jvm", "any"]:
-    """Where values of rows can be computed: a column, any place can hand on."""
+    """Where values of rows can be computed: a column, any place can pass on."""
     expressions = (value for value in values if isinstance(value, Expression))
     return "any" if all(column_of(e, input) is not None for e in expressions) else "jvm"
 

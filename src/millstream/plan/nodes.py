@@ -213,7 +213,7 @@ class Function(OneInput):
     function: Callable[[Any], Any]
     on_error: OnError
     kind_column: str | None = None
-    """The column in which the function hands on which rows are taken back, where any may be."""
+    """The column in which the function passes on which rows are taken back, where any may be."""
 
 
 @dataclass(frozen=True, eq=False)

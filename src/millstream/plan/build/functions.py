@@ -42,10 +42,10 @@ def result_schema(function: Callable[..., Any], shape: str, schema: Any) -> Sche
     record = hint if shape == "map" else _item(hint)
     if is_record(record):
         return Schema.of(record)
-    said = "says nothing" if hint is None else f"says only {getattr(hint, '__name__', hint)!r}"
+    hinted = "nothing" if hint is None else f"only {getattr(hint, '__name__', hint)!r}"
     raise PlanError(
         "MS116",
-        f"{function_name(function)} {said} about the columns of its result",
+        f"{function_name(function)} declares {hinted} about the columns of its result",
         fix=f"give {shape}(…, schema='user string, points int'), say, or annotate it with a "
         f"dataclass or TypedDict: -> {'Score' if shape == 'map' else 'Iterator[Score]'}",
     )
@@ -89,13 +89,13 @@ def key_function(function: Callable[..., Any], type: Any) -> KeyFunction:
     if type is not None:
         return KeyFunction(function, python_type(type))
     hint, name = result_hint(function), function_name(function)
-    said = "nothing" if hint is None else f"only {getattr(hint, '__name__', hint)!r}"
+    hinted = "nothing" if hint is None else f"only {getattr(hint, '__name__', hint)!r}"
     with suppress(PlanError):
         if hint is not None:
             return KeyFunction(function, python_type(hint))
     raise PlanError(
         "MS116",
-        f"the key function {name} says {said} about the type of its result",
+        f"the key function {name} declares {hinted} about the type of its result",
         fix=f"say it: key_by({name if name.isidentifier() else '…'}, type='string'), or annotate "
         "the function: def key(row) -> str, or give an expression: key_by('team')",
     )

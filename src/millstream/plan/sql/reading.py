@@ -38,7 +38,7 @@ _REFUSED = {
     exp.UDTF: ("makes several rows of one", "use flat_map(…)"),
     exp.Parameter: ("is a parameter", "write the value itself"),
     exp.Placeholder: ("is a parameter", "write the value itself"),
-    exp.Star: ("stands for many columns", "name the columns, or add some with with_columns(…)"),
+    exp.Star: ("means many columns", "name the columns, or add some with with_columns(…)"),
 }
 
 

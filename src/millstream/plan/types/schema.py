@@ -53,7 +53,7 @@ class Schema:
                 both = f"{seen[name.lower()]!r} and {name!r}"
                 raise PlanError(
                     "MS111",
-                    f"Spark cannot tell apart two columns of the schema, {both}",
+                    f"Spark cannot distinguish two columns of the schema, {both}",
                     fix="give each column its own name",
                 )
             seen[name.lower()] = name
