@@ -14,7 +14,8 @@ from millstream.model.triggers import Trigger
 from millstream.model.windows import Window
 from millstream.physical.explain import explain_physical
 from millstream.physical.operators import spec_of
-from millstream.physical.plan import Instance, may_reject, physical
+from millstream.physical.plan import Instance, physical
+from millstream.physical.reading import may_reject
 from millstream.physical.resume import stateful_plan
 from millstream.plan.build.functions import user_functions
 from millstream.plan.explain.details import details

@@ -6,11 +6,8 @@ import pytest
 
 import millstream as ms
 from millstream.model.watermarks import Silence
-from millstream.physical.plan import (
-    column_of,
-    may_reject,
-    physical,
-)
+from millstream.physical.plan import column_of, physical
+from millstream.physical.reading import may_reject
 from millstream.plan.nodes import Filter, Sink
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.types.schema import Schema

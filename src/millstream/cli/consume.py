@@ -17,61 +17,71 @@ from millstream.kafka.client.positions import parse_position
 from millstream.kafka.client.records import Encoding, Record
 from millstream.model.amounts import counted
 
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
+_Start = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        "-o",
+        metavar="POSITION",
+        help="beginning, end, an offset, -N for the last N records of each partition, "
+        "or a time with its zone.",
+    ),
+]
+_Partitions = Annotated[
+    list[int] | None,
+    typer.Option("--partition", "-p", help="Only this one. May be repeated."),
+]
+_Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        "-g",
+        help="Read as a member of this group, from its position, and commit what was read.",
+    ),
+]
+_Count = Annotated[
+    int | None, typer.Option("--count", "-n", min=0, help="End after this number of records.")
+]
+_ExitAtEnd = Annotated[
+    bool, typer.Option("--exit-at-end", "-e", help="Stop at the current end of the topic.")
+]
+_ReadCommitted = Annotated[
+    bool,
+    typer.Option("--read-committed", help="Leave out open and aborted transactions."),
+]
+_Show = Annotated[
+    list[Shown] | None,
+    typer.Option("--show", help="Write this before the value. May be repeated."),
+]
+_Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="TEXT",
+        help="As in '{key}: {value} at {timestamp:%H:%M}'; also topic, partition, offset, "
+        "headers, timestamp_type.",
+    ),
+]
+_Encoding = Annotated[
+    Encoding, typer.Option("--encoding", help="How keys, values and headers are written.")
+]
+_Null = Annotated[str, typer.Option("--null", metavar="TEXT", help="The text for null.")]
+
 
 def command(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
-    start: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            "-o",
-            metavar="POSITION",
-            help="beginning, end, an offset, -N for the last N records of each partition, "
-            "or a time with its zone.",
-        ),
-    ] = "end",
-    partitions: Annotated[
-        list[int] | None,
-        typer.Option("--partition", "-p", help="Only this one. May be repeated."),
-    ] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            "--group",
-            "-g",
-            help="Read as a member of this group, from its position, and commit what was read.",
-        ),
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--count", "-n", min=0, help="End after this number of records.")
-    ] = None,
-    exit_at_end: Annotated[
-        bool, typer.Option("--exit-at-end", "-e", help="Stop at the current end of the topic.")
-    ] = False,
-    read_committed: Annotated[
-        bool,
-        typer.Option("--read-committed", help="Leave out open and aborted transactions."),
-    ] = False,
-    show: Annotated[
-        list[Shown] | None,
-        typer.Option("--show", help="Write this before the value. May be repeated."),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="TEXT",
-            help="As in '{key}: {value} at {timestamp:%H:%M}'; also topic, partition, offset, "
-            "headers, timestamp_type.",
-        ),
-    ] = None,
-    encoding: Annotated[
-        Encoding, typer.Option("--encoding", help="How keys, values and headers are written.")
-    ] = "text",
-    null: Annotated[
-        str, typer.Option("--null", metavar="TEXT", help="The text for null.")
-    ] = "null",
+    topic: _Topic,
+    start: _Start = "end",
+    partitions: _Partitions = None,
+    group: _Group = None,
+    count: _Count = None,
+    exit_at_end: _ExitAtEnd = False,
+    read_committed: _ReadCommitted = False,
+    show: _Show = None,
+    format_: _Format = None,
+    encoding: _Encoding = "text",
+    null: _Null = "null",
     json: AsJson = False,
     servers: Servers = None,
     settings: Settings = None,

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AclOperation
 from millstream.cli.connecting import Config, Servers, Settings, all_pairs, connected, unescaped
 from millstream.cli.interrupting import EXIT_CODE, interrupts
 from millstream.cli.printing import AsJson, print_json
+from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.deliveries import Deliveries
 from millstream.kafka.client.lines import Lines
 from millstream.kafka.client.metadata import longest_batch, partitions_of
@@ -35,52 +36,63 @@ _Acks = Literal["all", "1", "0"]
 _Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
 
+_Topic = Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)]
+_File = Annotated[
+    typer.FileBinaryRead, typer.Argument(metavar="FILE", help="Default: standard input.")
+]
+_KeySeparator = Annotated[
+    str | None,
+    typer.Option("--key-separator", "-k", metavar="TEXT", help="Separates key and value."),
+]
+_KeyOption = Annotated[str | None, typer.Option("--key", help="The key of records without one.")]
+_Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="NAME=VALUE", help="On each record. Repeatable."),
+]
+_JsonLines = Annotated[
+    bool,
+    typer.Option("--json-lines", help="Each line is a record as consume --json writes it."),
+]
+_Null = Annotated[
+    str | None,
+    typer.Option("--null", metavar="TEXT", help="A key or value of this text is null."),
+]
+_Encoding = Annotated[Encoding, typer.Option("--encoding", help="How keys and values are written.")]
+_Timestamp = Annotated[
+    str | None,
+    typer.Option("--timestamp", metavar="TIME", help="Event time with its zone. Default: now."),
+]
+_Partition = Annotated[
+    int | None, typer.Option("--partition", "-p", min=0, help="For all records.")
+]
+_By = Annotated[
+    Partitioner,
+    typer.Option("--partitioner", help="java: by key, with the hash of Java's clients."),
+]
+_AcksOption = Annotated[
+    _Acks,
+    typer.Option("--acks", help="With less than all, writing is no longer idempotent."),
+]
+_Rate = Annotated[
+    float | None, typer.Option("--rate", metavar="N", help="At most N records a second.")
+]
+
+
 def command(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
-    file: Annotated[
-        typer.FileBinaryRead, typer.Argument(metavar="FILE", help="Default: standard input.")
-    ] = "-",  # type: ignore[assignment]
-    key_separator: Annotated[
-        str | None,
-        typer.Option("--key-separator", "-k", metavar="TEXT", help="Separates key and value."),
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="The key of records without one.")
-    ] = None,
-    headers: Annotated[
-        list[str] | None,
-        typer.Option("--header", "-H", metavar="NAME=VALUE", help="On each record. Repeatable."),
-    ] = None,
-    json_lines: Annotated[
-        bool,
-        typer.Option("--json-lines", help="Each line is a record as consume --json writes it."),
-    ] = False,
-    null: Annotated[
-        str | None,
-        typer.Option("--null", metavar="TEXT", help="A key or value of this text is null."),
-    ] = None,
-    encoding: Annotated[
-        Encoding, typer.Option("--encoding", help="How keys and values are written.")
-    ] = "text",
-    timestamp: Annotated[
-        str | None,
-        typer.Option("--timestamp", metavar="TIME", help="Event time with its zone. Default: now."),
-    ] = None,
-    partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="For all records.")
-    ] = None,
-    by: Annotated[
-        Partitioner,
-        typer.Option("--partitioner", help="java: by key, with the hash of Java's clients."),
-    ] = "java",
+    topic: _Topic,
+    file: _File = "-",  # type: ignore[assignment]
+    key_separator: _KeySeparator = None,
+    key: _KeyOption = None,
+    headers: _Headers = None,
+    json_lines: _JsonLines = False,
+    null: _Null = None,
+    encoding: _Encoding = "text",
+    timestamp: _Timestamp = None,
+    partition: _Partition = None,
+    by: _By = "java",
     compression: Annotated[_Compression, typer.Option("--compression", "-z")] = "none",
-    acks: Annotated[
-        _Acks,
-        typer.Option("--acks", help="With less than all, writing is no longer idempotent."),
-    ] = "all",
-    rate: Annotated[
-        float | None, typer.Option("--rate", metavar="N", help="At most N records a second.")
-    ] = None,
+    acks: _AcksOption = "all",
+    rate: _Rate = None,
     json: AsJson = False,
     servers: Servers = None,
     settings: Settings = None,
@@ -107,17 +119,7 @@ def command(
     check_topic_rights(connection, [topic], AclOperation.WRITE, "write to topic")
     if partition is not None:
         partitions_of(connection, topic, [partition])
-    producer = connection.producer(
-        {
-            **CLIENT_SETTINGS,
-            "acks": acks,
-            "enable.idempotence": acks == "all",
-            "compression.type": compression,
-            "message.max.bytes": _LONGEST,
-            # A broker does not accept any record of a batch that is too long.
-            "batch.size": min(_BATCH, longest_batch(connection, topic) or _BATCH),
-        }
-    )
+    producer = connection.producer(_producer_settings(connection, topic, acks, compression))
     deliveries = Deliveries() if json else Deliveries(lambda line: typer.echo(line, err=True))
     choose = partitioner(by, len(partitions))
     with interrupts() as interrupted:
@@ -133,14 +135,32 @@ def command(
                 stop_requests=lambda: interrupted.count,
             )
         finally:
-            if json:
-                counts = {"produced": deliveries.arrived, "failed": deliveries.failed}
-                print_json({**counts, "failures": deliveries.failures})
-            else:
-                typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
+            _report(deliveries, json)
     deliveries.check()
     if interrupted.count:
         raise typer.Exit(EXIT_CODE)
+
+
+def _report(deliveries: Deliveries, json: bool) -> None:
+    if json:
+        counts = {"produced": deliveries.arrived, "failed": deliveries.failed}
+        print_json({**counts, "failures": deliveries.failures})
+    else:
+        typer.echo(f"produced {counted(deliveries.arrived, 'record')}", err=True)
+
+
+def _producer_settings(
+    connection: Connection, topic: str, acks: _Acks, compression: _Compression
+) -> dict[str, object]:
+    return {
+        **CLIENT_SETTINGS,
+        "acks": acks,
+        "enable.idempotence": acks == "all",
+        "compression.type": compression,
+        "message.max.bytes": _LONGEST,
+        # A broker does not accept any record of a batch that is too long.
+        "batch.size": min(_BATCH, longest_batch(connection, topic) or _BATCH),
+    }
 
 
 def _key(text: str, encoding: Encoding) -> bytes:

@@ -16,9 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from millstream.model.watermarks import Silence
+from millstream.physical.reading import (
+    can_load,
+    decodes,
+    decodes_lines,
+    in_known_tasks,
+    is_on_disk,
+    may_reject,
+)
 from millstream.plan.lineage import allowed_ahead
 from millstream.plan.nodes import (
     EventTime,
@@ -29,7 +37,6 @@ from millstream.plan.nodes import (
     Key,
     Node,
     Port,
-    RateSource,
     Rejected,
     Select,
     SideOutput,
@@ -115,7 +122,7 @@ class Physical:
         are counted through, and the slices of other sources go by the numbers of theirs.
         """
         found = [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
-        return sorted(found, key=lambda source: (not _in_known_tasks(source), source.name))
+        return sorted(found, key=lambda source: (not in_known_tasks(source), source.name))
 
     @property
     def loaded(self) -> list[FilesSource]:
@@ -301,58 +308,6 @@ def _rejected(node: Rejected, made: Made) -> Iterator[Instance]:
         if may_reject(each):
             for instance in made[each]:
                 yield _after(instance, node, "rejected")
-
-
-def decodes(node: Node) -> TypeGuard[KafkaSource]:
-    """Whether the values of records are decoded, which Python does."""
-    return isinstance(node, KafkaSource) and node.format in ("json", "csv")
-
-
-def decodes_lines(node: Node) -> TypeGuard[FilesSource]:
-    """Whether the lines of files are decoded, which Python does."""
-    return isinstance(node, FilesSource) and node.layout is not None
-
-
-def is_on_disk(source: FilesSource) -> bool:
-    """Whether its files are on a disk, judged by their path."""
-    return ":" not in source.path or source.path.startswith("file:")
-
-
-def can_load(node: Node) -> bool:
-    """Whether it reads files that Arrow, in Python, reads as Spark would.
-
-    Where they are bounded, Spark does: it can give parts of a large file to several cores.
-    """
-    return (
-        isinstance(node, FilesSource)
-        and node.format == "parquet"
-        and not node.bounded
-        and not node.options
-        and node.split is None
-        and "{" not in node.path
-        and is_on_disk(node)
-    )
-
-
-def _in_known_tasks(source: Source) -> bool:
-    """Whether it is read in as many tasks when a batch is retried."""
-    return source.bounded or isinstance(source, FilesSource | RateSource)
-
-
-def may_reject(node: Node) -> bool:
-    """Whether the step may send rows to ``rejected``."""
-    match node:
-        case KafkaSource():
-            return node.format != "raw"
-        case FilesSource():
-            return decodes_lines(node)
-        case Function() | Filter() | Select() | WithColumns():
-            return node.on_error == "reject"
-        case EventTime():
-            return True
-        case Source() | Union() | Stateful() | SideOutput() | Rejected() | Sink():
-            return False
-    raise unknown_kind(node)
 
 
 def _after(input: Instance, node: Node, role: Role, port: Port | None = None) -> Instance:

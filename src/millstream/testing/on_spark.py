@@ -24,7 +24,8 @@ from millstream.model.errors import RunError
 from millstream.model.instants import LAST, seconds
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import ProcessingTime, Step
-from millstream.physical.plan import Physical, may_reject, physical
+from millstream.physical.plan import Physical, physical
+from millstream.physical.reading import may_reject
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, walk
 from millstream.plan.operators.grouping import Grouping

@@ -70,11 +70,8 @@ def consume(
                 count = None if count is None else count - len(batch)
             if time.monotonic() - checked > _CHECK_EVERY:
                 checked, now = time.monotonic(), _partition_count(connection, topic)
-                if (
-                    group
-                    and not follow
-                    and _all_taken_by_others(connection, group, consumer, places)
-                ):
+                leaves = group is not None and not follow
+                if leaves and _all_taken_by_others(connection, str(group), consumer, places):
                     break
                 if grows and now is not None and now > known:
                     added = [TopicPartition(topic, number, 0) for number in range(known, now)]

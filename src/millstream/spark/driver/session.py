@@ -149,7 +149,23 @@ def local_session(
     _point_to_java_and_python()
     partitions = partitions or _cores()
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
-    settings = {
+    settings = _settings(partitions, short, _connector(kafka, announce))
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    quiet_errors()
+    if not has_context():
+        announce("starting Java and Spark")
+    with less_noise():
+        session = started_jvm(builder.getOrCreate)
+    end_quietly(session)
+    if is_local(session):
+        run_workers_by(session, _early_python(os.environ["PYSPARK_PYTHON"]))
+    return session
+
+
+def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[str, str]:
+    """The settings of a session on this machine."""
+    return {
         **_NEEDED,
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
@@ -169,7 +185,7 @@ def local_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        **_connector(kafka, announce),
+        **connector,
         "spark.python.daemon.module": "millstream.spark.worker.daemon",
         # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
         # and each waits until the one before it is acknowledged.
@@ -185,17 +201,6 @@ def local_session(
         # So Polars' memory comes from one arena, and what one step gives back serves the next.
         "spark.executorEnv._RJEM_MALLOC_CONF": os.environ.get("_RJEM_MALLOC_CONF", "narenas:1"),
     }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    quiet_errors()
-    if not has_context():
-        announce("starting Java and Spark")
-    with less_noise():
-        session = started_jvm(builder.getOrCreate)
-    end_quietly(session)
-    if is_local(session):
-        run_workers_by(session, _early_python(os.environ["PYSPARK_PYTHON"]))
-    return session
 
 
 def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:

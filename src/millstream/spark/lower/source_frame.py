@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 
 from millstream.engine.rows import PLACE, SPLIT
-from millstream.physical.plan import decodes, decodes_lines, may_reject
+from millstream.physical.reading import decodes, decodes_lines, may_reject
 from millstream.plan.nodes import FilesSource, KafkaSource, Source, SplitSource, TestSource
 from millstream.plan.types.schema import hidden
 from millstream.spark.columns import col

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millstream.model.errors import PlanError, RunError, did_you_mean
-from millstream.physical.plan import is_on_disk
+from millstream.physical.reading import is_on_disk
 from millstream.plan.layouts import Layout, Options
 from millstream.plan.nodes import FilesSource, Source
 from millstream.plan.types.result_types import base_type
