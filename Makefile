@@ -41,8 +41,8 @@ lint: setup ## Run the checks that come before the tests
 	@$(python) -c 'from importlinter.cli import lint_imports_command as lint; lint()' \
 		--no-logo --cache-dir .cache/import-linter
 
-soak: setup ## Compare the engines on random programs until stopped; keep failures as transcripts
-	@$(python) tests/support/soak.py
+soak: setup ## Compare the engines on random programs until stopped (ARGS=--spark); keep failures as transcripts
+	@$(python) tests/support/soak.py $(ARGS)
 
 faults: setup ## Kill jobs and Kafka brokers for 15 minutes, and check the counts (ARGS='--help')
 	@$(python) tests/support/campaign.py $(ARGS)

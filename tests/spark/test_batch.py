@@ -209,6 +209,13 @@ def test_event_times_are_exact_whatever_type_tells_them(spark):
     assert job.rejected == 2 * 4
 
 
+def test_a_union_is_written_whichever_of_its_sources_another_sink_names_first(spark):
+    left = ms.from_rows([(1,)], "n int", name="left")
+    right = ms.from_rows([(2,)], "n int", name="right")
+    sinks = ms.pipeline(right.filter("n > 0").collect("right"), left.union(right).collect("both"))
+    run_both(sinks, spark)
+
+
 def test_branches_that_part_and_meet_again_and_groupings_over_groupings(spark):
     rows = scores()
     small = rows.filter("points < 3 or points is null")

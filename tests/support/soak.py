@@ -9,16 +9,24 @@ from __future__ import annotations
 import itertools
 import sys
 import time
+from argparse import ArgumentParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
 import millstream as ms
+from millstream.model.errors import TestingError
 from millstream.model.windowing import checked_windowing
-from millstream.testing import Transcript, replay
+from millstream.testing import Panes, Transcript, replay
+from millstream.testing.on_spark import replay_session
+from millstream.testing.spark_groupings import Script, replay_scripts
 from millstream.testing.transcript_text import text_of
+from millstream.testing.transcripts import check_panes
+from random_jobs import RandomJob
 from scripts import refinements, settings_of_windows, steps, triggers, windows
 
 FOUND = Path(__file__).parent.parent / "transcripts" / "found.yaml"
@@ -80,17 +88,87 @@ def one_round(number: int, examples: int = 500) -> Transcript | None:
     return None
 
 
-def main() -> None:
-    console = Console()
-    first = int(time.time())
-    console.print(f"Comparing engines from seed {first} on; Ctrl-C stops.")
+def one_round_on_spark(number: int, examples: int = 60) -> list[Transcript]:
+    """The programs on which Spark differs from the reference: as many as share one query.
+
+    They are kept as they are: to make one small takes hundreds of queries.
+    """
+    transcripts = drawn(number, examples)
+    scripts = [Script(t.windowing, t.steps, t.aggregate) for t in transcripts]
+    return [
+        transcript
+        for transcript, panes in zip(transcripts, replay_scripts(scripts), strict=True)
+        if differs(transcript, panes)
+    ]
+
+
+def drawn(number: int, examples: int) -> list[Transcript]:
+    """Random programs; the number says which."""
+    transcripts: list[Transcript] = []
+
+    @seed(number)
+    @settings(
+        max_examples=examples,
+        derandomize=False,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(PROGRAMS)
+    def draw(program):
+        transcripts.append(transcript_of(program, f"Found by soak {number}, {len(transcripts)}"))
+
+    draw()
+    return transcripts
+
+
+def differs(transcript: Transcript, panes: Panes) -> bool:
+    try:
+        check_panes(transcript, panes, "spark")
+    except TestingError:
+        return True
+    return False
+
+
+def one_job(number: int, folder: Path) -> dict[str, Any]:
+    """The sinks of a random job that differ from the reference."""
+    job = RandomJob(number)
+    job.write(folder)
+    return job.differences(job.pipeline(folder), f"soak-{number}", replay_session())
+
+
+def keep(failed: Transcript, console: Console) -> None:
+    with FOUND.open("a", encoding="utf-8") as file:
+        file.write("---\n" + text_of(failed))
+    console.print(f"[red]{failed.name}: a difference, kept in {FOUND}")
+
+
+def columns_from(first: int, console: Console) -> None:
     for done in itertools.count():
         failed = one_round(first + done)
         if failed is not None:
-            with FOUND.open("a", encoding="utf-8") as file:
-                file.write("---\n" + text_of(failed))
-            console.print(f"[red]{failed.name}: a difference, kept in {FOUND}")
+            keep(failed, console)
         console.print(f"{(done + 1) * 500:,} programs compared")
+
+
+def spark_from(first: int, console: Console) -> None:
+    for number in itertools.count(first):
+        for failed in one_round_on_spark(number):
+            keep(failed, console)
+        with TemporaryDirectory() as folder:
+            for sink, rows in one_job(number, Path(folder)).items():
+                console.print(f"[red]RandomJob({number}), {sink!r}: {rows}")
+        console.print(f"{number - first + 1:,} queries and jobs of several programs each compared")
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spark", action="store_true", help="compare Spark, not the columns")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="the first one")
+    asked = parser.parse_args()
+    console = Console()
+    console.print(f"Comparing engines from seed {asked.seed} on; Ctrl-C stops.")
+    (spark_from if asked.spark else columns_from)(asked.seed, console)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,11 @@ def follow_of(lowering: Lowering, instance: Instance, column: str) -> Follow:
 
 
 def sink_schema(lowering: Lowering, sink: Sink) -> pa.Schema:
-    """The columns of the rows that a sink gets."""
-    (first, *_) = [i for i in lowering.plan.instances if i.node is sink]
-    assert first.input is not None
-    return arrow_of(lowering.types[first.input])
+    """The columns of the rows that a sink gets: those of the first part of a union.
+
+    Another source may be lowered before the one of that part; what it sends is cast when written.
+    """
+    inputs = [i.input for i in lowering.plan.instances if i.node is sink]
+    return arrow_of(
+        next(lowering.types[i] for i in inputs if i is not None and i in lowering.types)
+    )
