@@ -12,7 +12,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "kafka.md"
 
 
 def test_the_commands_of_the_document_run(tmp_path):
-    port = free_port()  # somebody may have the usual one
+    port = free_port()  # the default one may be in use
     text = DOCUMENT.read_text(encoding="utf-8")
     text = text.replace("millstream kafka up\n", "millstream kafka up --port 9092\n")
     try:

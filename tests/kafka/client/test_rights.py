@@ -88,11 +88,11 @@ class Guarded:
         admin = self.connection("root").admin
         # Once the last one has arrived, all before it have.
         seen = f"seen-{time.monotonic_ns()}"
-        wanted = [_binding(*right) for right in sorted(rights)]
-        for binding in wanted:
+        granted = [_binding(*right) for right in sorted(rights)]
+        for binding in granted:
             _done(admin.create_acls([binding]))
         known = admin.describe_acls(_like(None)).result()
-        for binding in set(known).difference(wanted):
+        for binding in set(known).difference(granted):
             _done(admin.delete_acls([_like(binding)]))
         _done(admin.create_acls([_binding("WRITE", "topic", seen)]))
         create_topic(self.connection("root"), seen, partitions=1)
