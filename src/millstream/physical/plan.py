@@ -116,10 +116,10 @@ class Physical:
 
     @property
     def sources(self) -> list[Source]:
-        """The sources, in an order that sinks do not change: Spark knows them by their places.
+        """The sources, in an order that sinks do not change: Spark identifies them by their order.
 
-        Those come last of which nobody knows how many tasks they are read in. The tasks of a stage
-        are counted through, and the slices of other sources go by the numbers of theirs.
+        Sources with an unknown number of tasks are last. The tasks of a stage are numbered
+        consecutively, and the slices of the other sources have the numbers of their tasks.
         """
         found = [i.node for i in self.instances if isinstance(i.node, Source) and i.input is None]
         return sorted(found, key=lambda source: (not in_known_tasks(source), source.name))

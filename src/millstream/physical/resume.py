@@ -1,8 +1,8 @@
-"""What the state of a program depends on, in lines: a checkpoint keeps them, to be compared.
+"""What the state of a program depends on, as lines that a checkpoint keeps for comparison.
 
-State is kept under the names of sources and operators. A name that nobody gave is a number, and
-other sinks may give it to another step. Where steps are alike but for such numbers, the lines also
-have what is behind them: else one would resume with the state of another.
+State is kept under the names of sources and operators. Steps without a name are numbered, and other
+sinks may change the numbers. Where steps differ only in such numbers, the lines also have the steps
+before them: otherwise one could resume with the state of another.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _source(source: Source, name: str) -> str:
 
 
 def _alike(plan: Physical) -> list[list[Source | Stateful]]:
-    """Steps that nothing in their lines but the numbers of names distinguishes."""
+    """Steps whose lines differ only in the numbers of their names."""
     found: dict[tuple[str, ...], list[Source | Stateful]] = {}
     for node in _keeping(plan):
         if is_automatic(node):

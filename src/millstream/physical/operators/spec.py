@@ -103,7 +103,7 @@ class InputSpec:
 
     ``columns`` maps names of the engine to columns of the rows; ``functions`` are keys that a
     user's function makes, each with its Arrow type; ``row`` are the columns of the whole row, where
-    that is needed, and ``kind`` is the one of them that says which rows are retractions.
+    that is needed, and ``kind`` is the one of them that marks retractions.
     """
 
     columns: dict[str, str]
