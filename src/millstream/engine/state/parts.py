@@ -33,8 +33,8 @@ class Parts:
         """Lets an arrival wait beside its bucket."""
         deferral, watermark = self._deferral, self._state.clocks.watermark
         if isinstance(arrival, Opened):
-            rows = arrival.rows.drop(self._columns, strict=False)
-            arrival = Arrival(packed(rows), rows.height, bucket.name, port=arrival.port)
+            blob = packed(arrival.rows)
+            arrival = Arrival(blob, arrival.height, bucket.name, port=arrival.port)
         bucket.wakes = min(bucket.wakes, deferral.until(bucket.name))
         holds = deferral.holds(bucket.name, arrival.blob, watermark)
         bucket.holds = least(bucket.holds, holds)

@@ -88,8 +88,10 @@ class Shard:
             if arrival.bucket is not None:
                 arrived[arrival.bucket].append(arrival)
                 continue
-            for name, rows in self._split(unpacked(arrival.blob)).items():
-                arrived[name].append(Opened(rows, port=arrival.port))
+            # Rows that may wait do not name their bucket; of others, the operator is given all.
+            waits = self._parts is not None
+            for name, rows in self._split(unpacked(arrival.blob), not waits).items():
+                arrived[name].append(Opened(rows, name if waits else None, port=arrival.port))
         return arrived
 
     # Rows that wait.
@@ -186,11 +188,11 @@ class Shard:
                     **stepped.facts.get(name, Facts())._asdict(),
                 )
 
-    def _split(self, table: pl.DataFrame) -> dict[BucketName, pl.DataFrame]:
-        """The table by the buckets that its rows are in."""
+    def _split(self, table: pl.DataFrame, named: bool = True) -> dict[BucketName, pl.DataFrame]:
+        """The table by the buckets that its rows are in, which these need not name."""
         if not table.height:
             return {}
-        return table.partition_by(self.operator.bucket, as_dict=True, maintain_order=True)
+        return table.partition_by(self.operator.bucket, as_dict=True, include_key=named)
 
 
 def _order(name: BucketName) -> tuple[int, ...]:
