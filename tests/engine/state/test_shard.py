@@ -1,4 +1,4 @@
-"""What of its state a shard reads and writes; test_agreement.py has what it gives."""
+"""What of its state a shard reads and writes; what it emits, the agreement of columns tests."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ ms.read_rate().collect().run("rate")
 @pytest.fixture
 def script(tmp_path):
     def script(text: str) -> Family:
-        support = Path(__file__).parents[1] / "support"
+        support = Path(__file__).parents[2] / "support"
         file = tmp_path / "program.py"
         file.write_text(f"import sys\nsys.path.append({str(support)!r})\n{text}")
         return Family(file, tmp_path, log=tmp_path / "log", scratch=tmp_path / "scratch")

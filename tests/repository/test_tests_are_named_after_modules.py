@@ -1,0 +1,114 @@
+"""Modules of the engine and of Spark have tests under their own names, in folders like theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("engine", "spark")
+SHORT = 30
+"""Lines up to which a module may be too small for a file of tests."""
+
+BY_PROGRAMS = {
+    "engine/exchange/by_key",
+    "engine/exchange/scatter",
+    "engine/grouping/compiled",
+    "engine/grouping/deferral",
+    "engine/grouping/elements",
+    "engine/grouping/firing",
+    "engine/grouping/intake",
+    "engine/grouping/operator",
+    "engine/grouping/tables",
+    "engine/grouping/triggers",
+    "engine/grouping/windows",
+    "engine/operator",
+    "engine/python_rows",
+    "engine/rows",
+    "engine/state/arrivals",
+    "engine/state/document",
+    "engine/state/in_memory",
+    "engine/state/parts",
+    "engine/state/store",
+    "engine/types",
+    "spark/compat/batch_id",
+    "spark/compat/early_start",
+    "spark/compat/gateway",
+    "spark/compat/jvm",
+    "spark/compat/messages",
+    "spark/compat/moved",
+    "spark/compat/offset_log",
+    "spark/compat/state_client",
+    "spark/compat/versions",
+    "spark/compat/worker_daemon",
+    "spark/driver/batch_job",
+    "spark/driver/damage",
+    "spark/driver/job_batches",
+    "spark/driver/kafka_losses",
+    "spark/driver/known_topics",
+    "spark/driver/ledger",
+    "spark/driver/query_start",
+    "spark/driver/shard_labels",
+    "spark/driver/shard_progress",
+    "spark/driver/streaming_job",
+    "spark/driver/time_warnings",
+    "spark/lower/event_times",
+    "spark/lower/jvm_stage",
+    "spark/lower/lowering",
+    "spark/lower/operators",
+    "spark/lower/program",
+    "spark/lower/python_stage",
+    "spark/lower/row_types",
+    "spark/lower/shuffles",
+    "spark/lower/source_frame",
+    "spark/lower/sql_listing",
+    "spark/lower/stages",
+    "spark/lower/task_graph",
+    "spark/lower/tasks",
+    "spark/lower/wide_frame",
+    "spark/sources/file_tasks",
+    "spark/sources/listing",
+    "spark/sources/reading",
+    "spark/worker/batch_clock",
+    "spark/worker/counts",
+    "spark/worker/emitted",
+    "spark/worker/envelopes",
+    "spark/worker/marks",
+    "spark/worker/output",
+    "spark/worker/processor",
+    "spark/worker/python_stage",
+    "spark/worker/stage_run",
+    "spark/worker/stateful_stage",
+    "spark/worker/step_columns",
+    "spark/worker/tasks/call",
+    "spark/worker/tasks/decode",
+    "spark/worker/tasks/event_time",
+    "spark/worker/tasks/load",
+    "spark/worker/tasks/sinks",
+    "spark/worker/tasks/task",
+    "spark/worker/tasks/to_jvm",
+}
+"""Modules that whole programs test: what they do shows only in a running query."""
+
+
+def modules() -> set[str]:
+    """The modules that are long enough to have tests of their own."""
+    source = ROOT / "src" / "millstream"
+    found = [path for room in ROOMS for path in (source / room).rglob("*.py")]
+    long = [path for path in found if len(path.read_text("utf-8").splitlines()) > SHORT]
+    return {path.relative_to(source).as_posix().removesuffix(".py") for path in long}
+
+
+def with_tests() -> set[str]:
+    """The modules that have a file of tests under their name."""
+    tests = ROOT / "tests"
+    found = [path for room in ROOMS for path in (tests / room).rglob("test_*.py")]
+    places = [path.relative_to(tests) for path in found]
+    return {(p.parent / p.stem.removeprefix("test_")).as_posix() for p in places}
+
+
+def test_every_module_has_tests_under_its_name():
+    assert sorted(modules() - with_tests() - BY_PROGRAMS) == []
+
+
+def test_only_modules_without_tests_of_their_own_are_left_to_programs():
+    assert sorted(BY_PROGRAMS - (modules() - with_tests())) == []
