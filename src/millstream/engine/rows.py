@@ -16,7 +16,7 @@ from millstream.plan.types.schema import Schema
 from millstream.reference.rows import Row, why_no_time
 
 TIME = "__millstream_time"
-"""The event time in microseconds, null before a step has told it."""
+"""The event time in microseconds, null before a step has set it."""
 SIGN = "__millstream_sign"
 """1, or -1 for a retraction."""
 PLACE = "__millstream_place"
@@ -56,7 +56,7 @@ def with_places(rows: pl.DataFrame, origin: str, split: str, first: int = 0) -> 
 
 
 def to_arrow(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
-    """The users' columns, in the types that Spark was told."""
+    """The users' columns, in the types that Spark expects."""
     table = rows.select(schema.names).to_arrow()
     return table if table.schema == schema else table.cast(schema)
 
@@ -122,10 +122,10 @@ def refused(step: str, reasons: list[str], records: list[str]) -> pl.DataFrame:
 def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """The rows with the event time that a column says, and those that have none, if there are."""
     micros = micros_of(rows[column])
-    told = rows.with_columns(micros.alias(TIME))
+    with_times = rows.with_columns(micros.alias(TIME))
     if not micros.null_count():
-        return told, None
-    good, bad = told.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
+        return with_times, None
+    good, bad = with_times.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
     reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
     return good, refused(step, reasons, [record_text(record) for record in records])
@@ -155,9 +155,9 @@ def instant_of(micros: pl.Expr) -> pl.Expr:
 
 
 def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl.DataFrame:
-    """What a grouping put out, as rows: keys, aggregates, ``window``, ``pane`` and ``kind``."""
+    """What a grouping emitted, as rows: keys, aggregates, ``window``, ``pane`` and ``kind``."""
     back = pl.col("sign") < 0
-    told = [
+    info = [
         pl.when(back).then(f"old_{name}").otherwise(name).alias(name)
         if f"old_{name}" in panes.columns
         else pl.col(name)
@@ -167,7 +167,7 @@ def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl
         *(pl.col(f"key {i}").alias(name) for i, name in enumerate(keys)),
         *(pl.col(f"value {i}").alias(name) for i, name in enumerate(aggregates)),
         _window("of_start", "of_end").alias("window"),
-        pl.struct(told).alias("pane"),
+        pl.struct(info).alias("pane"),
         pl.when(back).then(pl.lit("-")).otherwise(pl.lit("+")).alias("kind"),
         pl.col("timestamp").alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
@@ -188,13 +188,13 @@ def _time_of_row() -> pl.Expr:
 def late_rows(late: pl.DataFrame) -> pl.DataFrame:
     """What came too late for a grouping: its input rows, with ``window`` and ``reason``."""
     in_window = pl.col("start").is_not_null()
-    told = late.select(
+    added = late.select(
         pl.when(in_window).then(_window("start", "end")).alias("window"),
         pl.col("late").alias("reason"),
         _time_of_row().alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
     )
-    return late.select(pl.col("row").struct.unnest()).hstack(told)
+    return late.select(pl.col("row").struct.unnest()).hstack(added)
 
 
 def _window(start: str, end: str) -> pl.Expr:

@@ -1,4 +1,4 @@
-"""What stands before a shuffle for every operator: rows in, arrivals for shards out."""
+"""What every operator has before its shuffle: rows in, arrivals for shards out."""
 
 from __future__ import annotations
 

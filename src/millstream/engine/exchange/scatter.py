@@ -26,7 +26,7 @@ _HARDLY_REPEAT, _OFTEN_REPEAT = 0.9, 0.35
 
 
 class Scatter:
-    """Takes the tables of a batch as they come; lets out the arrivals of each shard."""
+    """Takes the tables of a batch as they arrive; gives the arrivals of each shard."""
 
     def __init__(self, grouping: Grouping, keys: Sequence[str], shards: int) -> None:
         self._compiled = grouping.compiled

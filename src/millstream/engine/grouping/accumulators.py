@@ -73,7 +73,7 @@ class Count(Accumulator):
 
 
 class Sum(Accumulator):
-    """The sum, and what tells whether its type can hold it.
+    """The sum, and what shows whether its type can hold it.
 
     Integers are exact modulo 2⁶⁴, in whatever order they are summed; a sum that BIGINT cannot hold
     is far from what it is ``about``, in floats, by more than floats are ever off. Decimals must not
@@ -226,7 +226,7 @@ def with_one_zero(*columns: str) -> Iterator[pl.Expr]:
     floats = selectors.by_name(columns) & selectors.float()
     nested = selectors.by_name(columns) & selectors.nested()
     yield floats.replace(0.0, 0.0)
-    # No selector tells what is inside of a column: that shows when there is one.
+    # No selector knows what is inside of a column: that is known when there is one.
     yield nested.map_batches(_zeros_inside, return_dtype=pl.self_dtype(), is_elementwise=True)
     yield selectors.by_name(columns) - floats - nested
 

@@ -26,8 +26,8 @@ class Compiled:
     """The answers to the four questions, as expressions over the tables of a ``State``.
 
     ``takes_retractions`` says that elements may be taken back, so that results can only be
-    computed from the elements that are left; ``keeps_late`` that rows that come too late are wanted
-    themselves, and not just their number.
+    computed from the elements that are left; ``keeps_late`` that something reads rows that come
+    too late, and not just their number.
     """
 
     windowing: Windowing
@@ -55,7 +55,7 @@ class Compiled:
 
     @cached_property
     def env(self) -> Env:
-        """The trigger's state as it stands in the table of panes."""
+        """The trigger's state as it is in the table of panes."""
         return {column.name: pl.col(column.name) for column in self.trigger_columns}
 
     @cached_property
@@ -143,7 +143,7 @@ class Compiled:
             firsts = table["start"].arg_unique()
             if len(firsts) <= _FEW_WINDOWS:
                 # Many keys are grouped faster without windows; and what is filtered in the same
-                # plan is copied only as far as it is wanted.
+                # plan is copied only as far as it is needed.
                 by = list(self.keys)
                 found = table.select("start", "end")[firsts].rows()
                 windows = [_in_window(table, start, end) for start, end in found]

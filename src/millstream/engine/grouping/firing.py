@@ -51,20 +51,20 @@ class Firing:
                 timing=_timing(moment.end_passed, moved_from),
             )
             .with_columns(last=pl.col("expires") | pl.col("closed"))
-            .with_columns(shown=self._wanted())
+            .with_columns(shown=self._shown())
             .collect()
         )
         return self._emit(replace(state, panes=panes), outputs, order)
 
-    def _wanted(self) -> pl.Expr:
-        """Whether a window that acts has something to say."""
+    def _shown(self) -> pl.Expr:
+        """Whether a window that acts emits a pane."""
         windowing = self.grouping.windowing
-        wanted = pl.col("new") > 0
+        shown = pl.col("new") > 0
         if windowing.on_time == "always":
-            wanted = wanted | (pl.col("fires") & (pl.col("timing") == "ON_TIME"))
+            shown = shown | (pl.col("fires") & (pl.col("timing") == "ON_TIME"))
         if windowing.closing == "always":
-            wanted = wanted | pl.col("last")
-        return wanted & pl.col("acts")
+            shown = shown | pl.col("last")
+        return shown & pl.col("acts")
 
     def _emit(self, state: State, outputs: Outputs, order: int) -> State:
         assert state.panes is not None

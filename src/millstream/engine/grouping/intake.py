@@ -167,10 +167,10 @@ class Intake:
         )
 
     def _elements_counted(self, state: State) -> list[pl.Expr]:
-        """The trigger of each pane hears how many elements have joined it."""
+        """The trigger of each pane counts the elements that have joined it."""
         grouping, joined = self.grouping, pl.col("joined")
-        told = grouping.trigger.on_elements(grouping.env, joined, grouping.moment(state))
-        return [*(each.alias(name) for name, each in told.items()), pl.lit(True).alias("old")]
+        counted = grouping.trigger.on_elements(grouping.env, joined, grouping.moment(state))
+        return [*(each.alias(name) for name, each in counted.items()), pl.lit(True).alias("old")]
 
     def _with_kept(
         self, elements: pl.DataFrame | None, accepted: pl.DataFrame

@@ -42,12 +42,12 @@ class Results:
 
     def of(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
         """The panes with the aggregates' values, ``sign`` 1, and ``filled`` if not empty."""
-        told = _with_results(panes, self._folded)
-        told = told.with_columns(sign=pl.lit(1), filled=pl.lit(True))
+        valued = _with_results(panes, self._folded)
+        valued = valued.with_columns(sign=pl.lit(1), filled=pl.lit(True))
         if self.keeps_elements:
-            told = self._with_computed(told.collect(), elements)
+            valued = self._with_computed(valued.collect(), elements)
         return (
-            told.select(*self.owner, *self.names, *_INFO, "timestamp", "sign", "filled")
+            valued.select(*self.owner, *self.names, *_INFO, "timestamp", "sign", "filled")
             .with_columns(of_start="start", of_end="end")
             .collect()
         )
@@ -108,7 +108,7 @@ class Results:
         back = fired.join(unchanged, on=self.owner, how="anti", nulls_equal=True)
         kept = emitted.join(panes.select(self.owner), on=self.owner, how="anti", nulls_equal=True)
         shown = panes.filter("filled")
-        # A retraction tells of the pane that it makes way for; the old one's story goes along.
+        # A retraction has the information of the new pane, and beside it that of the old one.
         info = panes.select(*self.owner, *_INFO)
         back = back.rename({name: f"old_{name}" for name in _INFO}).with_columns(sign=pl.lit(-1))
         back = back.join(info, on=self.owner, how="left", nulls_equal=True, maintain_order="left")
