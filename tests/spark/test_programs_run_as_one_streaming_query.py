@@ -28,7 +28,7 @@ from millstream.model.errors import RunError
 from millstream.model.instants import START_OF_TIME
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.interpreter import Interpreter
-from millstream.spark.driver.ledger import written
+from millstream.spark.batches.commits import written
 from waiting import until
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test

@@ -19,7 +19,7 @@ from millstream.kafka.admin.topics import add_partitions, create_topic, delete_r
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.positions import Position
 from millstream.model.errors import KafkaError, PlanError
-from millstream.spark.driver import known_topics
+from millstream.spark.batches import known_topics
 from millstream.spark.sources import kafka as kafka_source
 from waiting import until
 

@@ -27,7 +27,7 @@ def run(
     """Runs a program: a small one that only collects rows given in the program needs no Spark."""
     used = list(user_functions(*sinks))
     if used:
-        from millstream.spark.lower.pickling import check_functions
+        from millstream.spark.worker.pickling import check_functions
 
         check_functions(used)
     if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):

@@ -29,13 +29,13 @@ from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Each, Memory, Target
 from millstream.sinks.fence import Fence
 from millstream.sinks.kinds import sinks_of
-from millstream.spark.driver.kafka_losses import Losses
-from millstream.spark.driver.known_topics import KnownTopics
-from millstream.spark.driver.ledger import Commits, Stopped, written
-from millstream.spark.lower.pickling import pickled
+from millstream.spark.batches.commits import Commits, Stopped, written
+from millstream.spark.batches.kafka_losses import Losses
+from millstream.spark.batches.known_topics import KnownTopics
 from millstream.spark.sources.kafka import Topics
 from millstream.spark.worker.batch_clock import announce
 from millstream.spark.worker.envelopes import ARROW
+from millstream.spark.worker.pickling import pickled
 from millstream.spark.worker.python_stage import PythonStage
 
 _log = logging.getLogger(__name__)

@@ -37,8 +37,8 @@ from millstream.spark.driver.session import local_session
 from millstream.spark.driver.shard_labels import labels_of
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.program import Lowered, lower
-from millstream.spark.lower.row_types import arrow_of
 from millstream.spark.lower.shuffles import with_state
+from millstream.spark.types import arrow_of
 from millstream.spark.worker.batch_clock import Moment, announce_moment
 from millstream.spark.worker.envelopes import Envelope
 from millstream.stream import Stream

@@ -23,7 +23,7 @@ from millstream.physical.plan import Physical
 from millstream.plan.nodes import Source, Stateful, walk
 from millstream.plan.types.schema import hidden
 from millstream.spark.columns import col
-from millstream.spark.lower.row_types import arrow_of, struct_of
+from millstream.spark.types import arrow_of, struct_of
 from millstream.spark.worker.envelopes import ARROW, ENVELOPE, NAMES, Envelope
 from millstream.testing.pipelines import elements_of, source_of
 

@@ -17,7 +17,7 @@ from millstream.sinks.fence import Fence, record_name
 from millstream.sinks.files.committer import FilesCommitter
 from millstream.sinks.files.writer import FilesWriter
 from millstream.sinks.slices import Slice
-from millstream.spark.driver.ledger import Commits
+from millstream.spark.batches.commits import Commits
 from millstream.system.folders import Folder
 
 RUN = "a1b2c3d4e5f6"

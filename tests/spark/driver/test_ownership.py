@@ -16,8 +16,8 @@ import pytest
 from pyarrow import fs
 
 import millstream as ms
+from millstream.spark.batches.commits import Commits
 from millstream.spark.driver import ownership
-from millstream.spark.driver.ledger import Commits
 from millstream.spark.driver.ownership import Owner
 from millstream.system.folders import Folder
 from waiting import until

@@ -16,9 +16,10 @@ from millstream.model.watermarks import Silence
 from millstream.model.windowing import checked_windowing
 from millstream.physical.operators.grouping import GroupingSpec
 from millstream.spark.driver.ownership import Owner
-from millstream.spark.driver.repairs import Repair, repair, repairs_in
+from millstream.spark.driver.repairs import repair, repairs_in
 from millstream.spark.worker.batch_clock import Moment
 from millstream.spark.worker.envelopes import Envelope
+from millstream.spark.worker.repair import Repair
 from millstream.spark.worker.stateful_stage import Stage
 
 COUNTS = GroupingSpec(

@@ -14,7 +14,7 @@ from pyspark import cloudpickle
 import millstream as ms
 from millstream.plan.targets import Each
 from millstream.spark.connect import RemoteBatch
-from millstream.spark.lower.pickling import pickled
+from millstream.spark.worker.pickling import pickled
 from millstream.spark.worker.processor import unpacked
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # as the program that is run

@@ -20,8 +20,8 @@ from millstream.kafka.delivery.markers import MARKERS, prepare_markers
 from millstream.kafka.delivery.records import Records
 from millstream.kafka.delivery.transactions import transactions
 from millstream.model.errors import KafkaError, PlanError, RunError
-from millstream.spark.driver.kafka_losses import Losses
-from millstream.spark.driver.known_topics import KnownTopics
+from millstream.spark.batches.kafka_losses import Losses
+from millstream.spark.batches.known_topics import KnownTopics
 from millstream.spark.sources.kafka import Positions, Topics, _options, opened_topics
 
 

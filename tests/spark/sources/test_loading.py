@@ -18,8 +18,8 @@ from millstream.engine.python_rows import python_rows
 from millstream.model.errors import RunError
 from millstream.physical.plan import physical
 from millstream.spark.driver.session import sees_files
-from millstream.spark.lower.row_types import arrow_of, struct_of
 from millstream.spark.sources.loading import depth, loaded
+from millstream.spark.types import arrow_of, struct_of
 
 DDL = (
     "whole bigint, small int, real double, text string, raw binary, yes boolean, day date, "

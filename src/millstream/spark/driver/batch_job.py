@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from millstream.physical.plan import Physical
 from millstream.sinks.kinds import sinks_of
+from millstream.spark.batches.commits import written
 from millstream.spark.driver.failures import explained, recognised
-from millstream.spark.driver.known_topics import check_unchanged
-from millstream.spark.driver.ledger import Ledger, written
+from millstream.spark.driver.ledger import Ledger
 from millstream.spark.driver.restarts import never_restarted
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.program import lower
 from millstream.spark.lower.shuffles import in_one_batch
-from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.kafka import Topics, check_unchanged
 from millstream.spark.sources.reading import reader
 from millstream.spark.worker.batch_clock import Moment
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from pyspark.errors import AnalysisException
-
 from millstream.model.errors import CODES, KafkaError, MillstreamError, PlanError, RunError
 from millstream.physical.plan import Physical
 from millstream.plan.sql.failures import SqlError, sql_failure, sql_failure_somewhere
@@ -64,29 +62,6 @@ def recognised(plan: Physical | None = None) -> Iterator[None]:
         if made is None:
             raise
         raise made from error if full_tracebacks() else worker_traceback(_own_part(str(error)))
-
-
-@contextmanager
-def accepted(listing: Listing) -> Iterator[None]:
-    """What Spark refuses of a step's SQL when it analyses it, is refused by Millstream."""
-    try:
-        yield
-    except AnalysisException as error:
-        text = str(error)
-        why, _, rest = messages.ADVICE.sub("", text).partition("SQLSTATE: ")
-        why = messages.without_condition(why).strip().rstrip(".")
-        line = messages.REFUSED_AT.search(rest)
-        sql = listing.at(int(line["line"])) if line else None
-        what = (
-            f"{sql.place}, {sql.expression.text}, is refused by Spark"
-            if sql
-            else "Spark refuses it"
-        )
-        raise PlanError(
-            "MS125",
-            f"{what}: {why}",
-            fix="correct the expression; stream.schema has the types of the columns that it reads",
-        ) from (error if full_tracebacks() else None)
 
 
 def _own_part(text: str) -> str:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, Row
 
 from millstream.plan.nodes import Source
+from millstream.spark.batches.commits import Stopped, written
+from millstream.spark.batches.kafka_losses import Losses
+from millstream.spark.batches.known_topics import KnownTopics
 from millstream.spark.connect import Remote
 from millstream.spark.driver.checkpoint import Checkpoint
-from millstream.spark.driver.kafka_losses import Losses
-from millstream.spark.driver.known_topics import KnownTopics
-from millstream.spark.driver.ledger import Ledger, Stopped, written
+from millstream.spark.driver.ledger import Ledger
 from millstream.spark.driver.query_start import QueryStart
 from millstream.spark.sources.file_columns import check_files
 from millstream.spark.sources.kafka import Topics

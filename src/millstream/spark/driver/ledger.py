@@ -1,77 +1,25 @@
-"""What the tasks of a batch have told: receipts, which are committed, and counts, which add up."""
+"""What the tasks of a batch report: receipts, which are committed, and counts, which add up."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row
 
-from millstream.model.errors import MillstreamError
 from millstream.plan.nodes import Sink
-from millstream.plan.targets import Target
 from millstream.reports.progress import BatchReport
 from millstream.reports.tracker import Tracker
 from millstream.sinks.fence import NO_FENCE, Fence
-from millstream.sinks.kinds import sink_of, sinks_of
+from millstream.sinks.kinds import sinks_of
 from millstream.sinks.memory import MemoryCommitter
-from millstream.sinks.protocol import Committer
 from millstream.sinks.whole_table import TableCommitter
+from millstream.spark.batches.commits import Commits
 from millstream.spark.driver.shard_progress import Standing
 from millstream.spark.driver.time_warnings import TimeWarnings
-from millstream.spark.worker.envelopes import ENVELOPE
-from millstream.spark.worker.python_stage import PackedStage, PythonStage
-
-
-class Stopped(Exception):  # noqa: N818 - it is no error
-    """Raised where a batch would begin, once the job is to stop: that batch has done nothing."""
-
-
-def written(last: PythonStage | None, frame: DataFrame, batch: int) -> list[Row]:
-    """Runs the last turn of a batch, which writes the sinks; what the tasks tell."""
-    if last is not None:
-        frame = frame.mapInArrow(PackedStage(replace(last, batch=batch)), ENVELOPE)
-    rows: list[Row] = frame.collect()
-    return rows
-
-
-class Commits:
-    """Commits what is written, sink by sink, as long as the job owns its checkpoint.
-
-    A job that was overtaken commits nothing (MS351). The check comes before each sink, and once
-    more where one fails: files that are missing may have been taken away by a successor.
-    """
-
-    def __init__(
-        self,
-        run: str,
-        targets: Mapping[str, Target],
-        fence: Fence = NO_FENCE,
-        checkpoint: str | None = None,
-    ) -> None:
-        self._run = run
-        self._fence = fence
-        self.committers: dict[str, Committer] = {
-            name: sink_of(name, target).committer(fence, checkpoint)
-            for name, target in targets.items()
-        }
-
-    def commit(self, batch: int, rows: Iterable[Row]) -> None:
-        """Commits a batch that all tasks have written."""
-        receipts: dict[str, list[bytes]] = {name: [] for name in self.committers}
-        for row in rows:
-            if row.kind == "receipt" and row.node in receipts:
-                receipts[row.node].append(bytes(row.payload))
-        for name, committer in self.committers.items():
-            self._fence.check()
-            try:
-                committer.commit(self._run, batch, receipts[name])
-            except MillstreamError:
-                self._fence.check()
-                raise
 
 
 @dataclass

@@ -9,23 +9,16 @@ repair is retried without it, and one that is retried after a crash does the sam
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from millstream.model.errors import RunError
 from millstream.spark.compat.offset_log import OFFSETS, last_batch
 from millstream.spark.driver.damage import PLAN
 from millstream.spark.driver.ownership import Owner
+from millstream.spark.worker.repair import Repair
 from millstream.system.folders import Folder
 
 _REPAIRS = "repairs.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """From ``batch`` on, no watermark is after ``watermark``, unless rows move it there again."""
-
-    batch: int
-    watermark: int
 
 
 def repairs_in(folder: str) -> tuple[Repair, ...]:

@@ -16,12 +16,13 @@ from millstream.physical.plan import Physical
 from millstream.plan.nodes import Source
 from millstream.reports.outcome import Outcome, error_text, log
 from millstream.sinks.kinds import sinks_of
+from millstream.spark.batches.commits import Stopped
 from millstream.spark.compat.remote import is_remote
 from millstream.spark.connect import Remote
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.failures import recognised, spark_failure
 from millstream.spark.driver.job_batches import JobBatches, StopRequest
-from millstream.spark.driver.ledger import Ledger, Stopped
+from millstream.spark.driver.ledger import Ledger
 from millstream.spark.driver.query_start import QueryStart
 from millstream.spark.driver.restarts import Restarts, keeps_dying, loss_of
 from millstream.spark.sources.kafka import Positions, Topics

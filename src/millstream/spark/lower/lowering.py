@@ -10,8 +10,9 @@ from pyspark.sql.types import StructType
 
 from millstream.physical.plan import Physical
 from millstream.plan.nodes import Node, Stateful
-from millstream.spark.lower.row_types import RowTypes, struct_of
+from millstream.spark.lower.row_types import RowTypes
 from millstream.spark.lower.sql_listing import Listing
+from millstream.spark.types import struct_of
 from millstream.spark.worker.batch_clock import Moment
 from millstream.spark.worker.envelopes import ENVELOPE
 

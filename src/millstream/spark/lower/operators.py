@@ -10,7 +10,7 @@ from millstream.plan.nodes import KeyFunction, Port, Stateful
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.schema import hidden
 from millstream.spark.lower.lowering import Lowering
-from millstream.spark.lower.row_types import arrow_of, struct_of
+from millstream.spark.types import arrow_of, struct_of
 from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.stateful_stage import Stage
 from millstream.spark.worker.tasks.task import Task

@@ -9,10 +9,10 @@ from millstream.physical.plan import Instance
 from millstream.plan.nodes import KafkaSource, Source
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import emitted
-from millstream.spark.lower.row_types import arrow_of
 from millstream.spark.lower.task_graph import TaskGraph
 from millstream.spark.lower.tasks import follow_of
 from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.types import arrow_of
 from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.python_stage import PythonStage, RejectColumn, SliceBy
 from millstream.spark.worker.tasks.event_time import Time

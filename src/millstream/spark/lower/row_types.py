@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-from pyspark.errors import PySparkTypeError
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
-from millstream.model.errors import PlanError
 from millstream.physical.operators import output_schema
 from millstream.physical.operators.spec import PortTypes
 from millstream.physical.plan import Instance, Physical, column_of
@@ -28,7 +25,7 @@ from millstream.plan.nodes import (
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.ddl import read_type
 from millstream.plan.types.schema import Field, Schema, hidden
-from millstream.spark.compat.arrow_types import arrow_field
+from millstream.spark.types import struct_of
 
 
 class RowTypes(dict[Instance, StructType]):
@@ -89,27 +86,3 @@ class RowTypes(dict[Instance, StructType]):
 
 def _text(field: StructField) -> str:
     return read_type(type_text(field.dataType))
-
-
-def struct_of(ddl: str) -> StructType:
-    """The types that a DDL text says."""
-    struct = DataType.fromDDL(ddl)
-    assert isinstance(struct, StructType)
-    return struct
-
-
-def arrow_of(struct: StructType) -> pa.Schema:
-    """The same for Arrow."""
-    return pa.schema([_arrow_field(field) for field in struct.fields])
-
-
-def _arrow_field(field: StructField) -> pa.Field:
-    try:
-        return arrow_field(field)
-    except PySparkTypeError:
-        raise PlanError(
-            "MS125",
-            f"column {field.name!r} is {type_text(field.dataType).upper()}, which Python does not "
-            "have",
-            fix=f"convert it before: CAST({field.name} AS STRING), or drop it",
-        ) from None

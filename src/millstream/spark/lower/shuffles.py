@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame
 
 from millstream.engine.state.in_memory import InMemoryStore
 from millstream.engine.state.store import ShardState
-from millstream.spark.driver.repairs import Repair
-from millstream.spark.lower.pickling import pickled
 from millstream.spark.worker.envelopes import ENVELOPE, batches_of, envelopes_in
+from millstream.spark.worker.pickling import pickled
 from millstream.spark.worker.processor import Step, unpacked
+from millstream.spark.worker.repair import Repair
 from millstream.spark.worker.stateful_stage import Stage
 
 Shuffle = Callable[[DataFrame, Stage], DataFrame]

@@ -9,14 +9,14 @@ from millstream.engine.rows import SPLIT
 from millstream.model.errors import in_step
 from millstream.physical.plan import Instance
 from millstream.plan.nodes import KafkaSource, Source
-from millstream.spark.driver.failures import accepted
 from millstream.spark.lower.jvm_stage import JvmStage
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.python_stage import python_stage
-from millstream.spark.lower.row_types import arrow_of, struct_of
+from millstream.spark.lower.refused_sql import accepted
 from millstream.spark.lower.source_frame import has_splits
 from millstream.spark.lower.task_graph import TaskGraph
 from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.types import arrow_of, struct_of
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.python_stage import PackedStage, PythonStage
 

@@ -23,8 +23,8 @@ from millstream.plan.nodes import (
 )
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import to_shards
-from millstream.spark.lower.row_types import arrow_of
 from millstream.spark.sources.loading import depth
+from millstream.spark.types import arrow_of
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.tasks.call import Call
 from millstream.spark.worker.tasks.decode import Decode

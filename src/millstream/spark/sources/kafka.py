@@ -167,6 +167,19 @@ def source_lines(topics: Iterable[Topics], told: Iterable[str | None]) -> list[i
     return found
 
 
+def check_unchanged(topics: Topics) -> None:
+    """MS350: a topic that is read once, to its end, was created again while it was read."""
+    before = topics.ids
+    for name, id in topic_ids(topics.connection, before).items():
+        if id != before[name]:
+            raise KafkaError(
+                "MS350",
+                f"topic {name!r} was deleted and created again while it was read",
+                fix="run the program again: it reads the new topic",
+                step=topics.source.name,
+            )
+
+
 class Positions:
     """How far a job has come in its topics.
 

@@ -22,12 +22,11 @@ from millstream.plan.nodes import (
     Source,
     unknown_kind,
 )
-from millstream.spark.driver.known_topics import check_unchanged
-from millstream.spark.lower.row_types import arrow_of, struct_of
 from millstream.spark.sources.file_tasks import TASKS, Packing
-from millstream.spark.sources.kafka import Topics, records
+from millstream.spark.sources.kafka import Topics, check_unchanged, records
 from millstream.spark.sources.loading import NAMES, named
 from millstream.spark.sources.socket import lines_sent
+from millstream.spark.types import arrow_of, struct_of
 from millstream.system.folders import Folder
 
 _WRITTEN = "_written"

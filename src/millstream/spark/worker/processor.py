@@ -36,7 +36,7 @@ class Step(StatefulProcessor):
     """Reads what it needs of a shard's state, runs the engine, and writes back what changed."""
 
     def __init__(self, stage: Stage, clock: bool) -> None:
-        from millstream.spark.lower.pickling import pickled
+        from millstream.spark.worker.pickling import pickled
 
         self._packed = pickled(stage)
         self.clock = clock

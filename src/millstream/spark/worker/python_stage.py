@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from millstream.spark.lower.pickling import pickled
 from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.marks import Follow
+from millstream.spark.worker.pickling import pickled
 from millstream.spark.worker.stage_run import StageRun
 from millstream.spark.worker.step_columns import StepColumns
 from millstream.spark.worker.tasks.task import Task

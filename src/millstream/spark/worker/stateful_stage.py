@@ -16,10 +16,10 @@ from millstream.engine.watermarks import Watermarks
 from millstream.model.errors import in_step
 from millstream.model.instants import END_OF_TIME
 from millstream.physical.operators.spec import OperatorSpec
-from millstream.spark.driver.repairs import Repair
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.python_stage import PythonStage
+from millstream.spark.worker.repair import Repair
 
 _MOST_ROWS = 250_000
 MOST_SPLITS = 20

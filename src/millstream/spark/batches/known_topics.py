@@ -240,19 +240,6 @@ class KnownTopics:
         return Folder.of("checkpoint", self._checkpoint)
 
 
-def check_unchanged(topics: Topics) -> None:
-    """MS350: a topic that is read once, to its end, was created again while it was read."""
-    before = topics.ids
-    for name, id in topic_ids(topics.connection, before).items():
-        if id != before[name]:
-            raise KafkaError(
-                "MS350",
-                f"topic {name!r} was deleted and created again while it was read",
-                fix="run the program again: it reads the new topic",
-                step=topics.source.name,
-            )
-
-
 def _damaged(file: str, error: ValueError) -> RunError:
     return RunError(
         "MS210",
