@@ -1,0 +1,44 @@
+"""Warnings about event times that look wrong, and splits that hold the watermark."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+from pyspark.sql import Row
+
+from millstream.reports.progress import Split
+from millstream.spark.driver.time_warnings import EVERY, TimeWarnings
+
+AHEAD = Row(kind="count", node="times", split="ahead", value=3, start=10**15, payload=b"split '1'")
+
+
+def test_times_ahead_of_the_clock_are_reported_once_a_minute(caplog):
+    warnings = TimeWarnings()
+    with caplog.at_level(logging.WARNING, "millstream.job"):
+        for now in (0.0, 1.0, EVERY):
+            warnings.of([AHEAD, AHEAD], now)
+    assert len(caplog.records) == 2
+    assert "6 rows in 'times'" in caplog.messages[0]
+    assert "split '1'" in caplog.messages[0]
+
+
+def test_a_silent_split_that_holds_the_watermark_is_named(caplog):
+    def splits(second):
+        at = datetime(2024, 1, 1, tzinfo=UTC)
+        later = datetime(2024, 1, 1, 0, 0, second, tzinfo=UTC)
+        return [Split("calls", "slow", at, False), Split("calls", "quick", later, False)]
+
+    warnings = TimeWarnings()
+    with caplog.at_level(logging.WARNING, "millstream.job"):
+        assert warnings.of_splits(splits(1), now=0.0) is None
+        assert "'slow' of 'calls'" in (warnings.of_splits(splits(2), now=EVERY) or "")
+    assert "the watermark waits for split 'slow'" in caplog.text
+
+
+def test_no_split_is_waited_for_if_all_others_are_idle():
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    warnings = TimeWarnings()
+    splits = [Split("calls", "one", at, False), Split("calls", "two", at, True)]
+    warnings.of_splits(splits, now=0.0)
+    assert warnings.of_splits(splits, now=2 * EVERY) is None
