@@ -55,7 +55,6 @@ BY_PROGRAMS = {
     "spark/types",
     "spark/worker/batch_clock",
     "spark/worker/emitted",
-    "spark/worker/pickling",
     "spark/worker/processor",
     "spark/worker/python_stage",
     "spark/worker/stage_run",
