@@ -50,6 +50,8 @@ class Sql:
     name: str
     place: str
     expression: Expression
+    port: str = ""
+    """The port of an operator whose rows it is computed of."""
 
 
 def sql_of(node: Node) -> Iterator[Sql]:
@@ -73,7 +75,7 @@ def port_sql(node: Stateful, port: Port) -> Iterator[Sql]:
     """The expressions that an operator computes of the rows of a port."""
     for each in node.computing(port):
         if isinstance(each.value, Expression):
-            yield Sql(node, each.name, each.place, each.value)
+            yield Sql(node, each.name, each.place, each.value, port.name)
 
 
 class SqlError(Exception):

@@ -17,7 +17,6 @@ from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
     Filter,
-    Node,
     Port,
     Select,
     SqlStep,
@@ -70,24 +69,30 @@ class JvmStage:
         self, input: StepColumns, node: Select | WithColumns, instance: Instance
     ) -> StepColumns:
         input = self._without_failures(input, node, instance)
-        columns = self._computed(input, dict(node.columns), node, node.input)
+        columns = self._computed(input, dict(node.columns), node)
         if isinstance(node, WithColumns):
             columns = {**input.columns, **columns}
         return replace(input, columns={name: columns[name] for name in node.schema.names})
 
     def _computed(
-        self, input: StepColumns, columns: Mapping[str, Expression], node: Node, before: Node
+        self,
+        input: StepColumns,
+        columns: Mapping[str, Expression],
+        node: SqlStep | Stateful,
+        port: Port | None = None,
     ) -> dict[str, str]:
         """New columns beside the old ones, computed where the input has rows.
 
         An expression that is only a column keeps that: Spark plans all of this in each batch.
         """
+        (before,) = node.inputs if port is None else (port.input,)
         plain = {name: column_of(e, before) for name, e in columns.items()}
         named = {
             name: self._wide.new_name() if column is None else input.columns[column]
             for name, column in plain.items()
         }
-        new = {named[n]: self._listing.column(node, n) for n in columns if plain[n] is None}
+        at = "" if port is None else port.name
+        new = {named[n]: self._listing.column(node, n, at) for n in columns if plain[n] is None}
         if new:
             self._wide.add(input, new)
         return named
@@ -174,7 +179,7 @@ class JvmStage:
             as_added = F.when(col(input.sign) < 0, F.lit("+")).otherwise(given)
             wide.frame = wide.frame.withColumn(plus, as_added)
             added = replace(input, columns={**input.columns, kind: plus})
-        computed = self._computed(added, prepared_columns(node, port), node, port.input)
+        computed = self._computed(added, prepared_columns(node, port), node, port)
         made = {hidden(name): column for name, column in computed.items()}
         return replace(input, columns={**input.columns, **made} if whole else made)
 

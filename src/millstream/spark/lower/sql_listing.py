@@ -23,17 +23,17 @@ class Listing:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.all = [sql for node in dict.fromkeys(nodes) for sql in sql_of(node)]
         self._lines: dict[int, Sql] = {}
-        self._starts: dict[tuple[Node, str], int] = {}
+        self._starts: dict[tuple[Node, str, str], int] = {}
         line = _FIRST
         for sql in self.all:
-            self._starts[sql.node, sql.name] = line
+            self._starts[sql.node, sql.port, sql.name] = line
             for _ in range(sql.expression.text.count("\n") + 1):
                 self._lines[line] = sql
                 line += 1
 
-    def column(self, node: Node, name: str) -> Column:
-        """The expression as a Column of Spark."""
-        start = self._starts[node, name]
+    def column(self, node: Node, name: str, port: str = "") -> Column:
+        """An expression of a step, or of an operator's port, as a Column of Spark."""
+        start = self._starts[node, port, name]
         expression = self._lines[start].expression
         if expression.column is not None:
             return expression.column  # type: ignore[no-any-return] # a user's own
