@@ -1,8 +1,8 @@
-"""A streaming job over Spark Connect: the server commits its batches, and the program hears of it.
+"""A streaming job over Spark Connect: the server commits its batches and reports them here.
 
 What ``foreachBatch`` is given runs in a process next to the server. That process and the program
 share a session, so each finds there what the other has left: a view for each batch, which holds
-what its tasks have told, and settings, of which one tells what batches there are, and another that
+what its tasks have reported, and settings, of which one names the batches, and another that
 the job is to stop. Settings are what is asked for quickest.
 """
 
@@ -46,8 +46,8 @@ _MOST_BYTES = 256_000_000
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the server has told of a batch."""
+class SettledBatch:
+    """What the server reports of a batch that it has committed."""
 
     batch: int
     started: float
@@ -79,7 +79,7 @@ class Remote:
 
     def batch(self, last: PythonStage | None, tells_clock: bool) -> RemoteBatch:
         """What the server is to do in each batch."""
-        assert last is not None  # nothing but this tells tasks the number of their batch
+        assert last is not None  # only this gives tasks the number of their batch
         topics = [_unopened(each) for each in self._topics]
         targets, checkpoint, fence = self._targets, self._checkpoint, self._fence
         return RemoteBatch(
@@ -95,15 +95,15 @@ class Remote:
         self.stop()
         self._spark.interruptTag(self._line)
 
-    def hear(self) -> Iterator[Told]:
-        """What has been told since the last time, batch by batch.
+    def committed(self) -> Iterator[SettledBatch]:
+        """What the server has reported since the last time, batch by batch.
 
-        A batch that its taker fails on is told again.
+        A batch on which the caller fails is reported again.
         """
-        told = self._spark.conf.get(_told(self._line), None)
-        if told is None:
+        known = self._spark.conf.get(_committed(self._line), None)
+        if known is None:
             return
-        first, last = map(int, told.split())
+        first, last = map(int, known.split())
         for batch in range(max(first, self._next), last + 1):
             try:
                 (one,) = self._spark.table(_view(self._line, batch)).collect()
@@ -112,14 +112,14 @@ class Remote:
             else:
                 with pa.ipc.open_stream(bytes(one.rows)) as stream:
                     rows = [Row(**row) for row in stream.read_all().to_pylist()]
-                yield Told(batch, one.started, one.ended, rows, json.loads(one.lost))
+                yield SettledBatch(batch, one.started, one.ended, rows, json.loads(one.lost))
                 self._spark.catalog.dropTempView(_view(self._line, batch))
             self._next = batch + 1
 
     def close(self) -> None:
         """Leaves nothing in the session."""
         self._spark.conf.unset(_stops(self._line))
-        self._spark.conf.unset(_told(self._line))
+        self._spark.conf.unset(_committed(self._line))
 
 
 @dataclass
@@ -178,7 +178,7 @@ class RemoteBatch:
         self._forget(session, number, len(packed))
         if self._first is None:
             self._first = number
-        session.conf.set(_told(self.line), f"{self._first} {number}")
+        session.conf.set(_committed(self.line), f"{self._first} {number}")
 
     def _forget(self, session: SparkSession, number: int, size: int) -> None:
         """Drops the oldest views, of which the program has most likely read all, if it lives."""
@@ -193,19 +193,19 @@ class RemoteBatch:
 
     def _packed(self, rows: list[Row]) -> bytes:
         """The rows, without the receipts of what is committed here."""
-        told = [row.asDict() for row in rows]
-        for row in told:
+        reported = [row.asDict() for row in rows]
+        for row in reported:
             if row["node"] in self.targets:
                 row["payload"] = None
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, ARROW) as stream:
-            stream.write_table(pa.Table.from_pylist(told, ARROW))
+            stream.write_table(pa.Table.from_pylist(reported, ARROW))
         packed: bytes = sink.getvalue().to_pybytes()
         return packed
 
 
 def check_tables(sinks: Iterable[Sink]) -> None:
-    """MS224: a server commits the batches, and the table would be kept by nobody."""
+    """MS224: a server commits the batches, and nothing would keep the table."""
     for sink in sinks:
         if isinstance(sink.target, Memory | Console | Each) and sink.target.table is not None:
             raise RunError(
@@ -231,7 +231,7 @@ def _stops(line: str) -> str:
     return f"spark.millstream.{line}.stops"
 
 
-def _told(line: str) -> str:
+def _committed(line: str) -> str:
     return f"spark.millstream.{line}.told"
 
 

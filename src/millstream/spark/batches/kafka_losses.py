@@ -19,7 +19,7 @@ Offsets = dict[tuple[str, int], int]
 
 
 class Losses:
-    """What is gone of the topics whose job is to go on without it.
+    """What is gone of the topics whose job continues without it.
 
     Before a batch begins, Spark notes in the checkpoint up to where it reads. Of these records, it
     leaves out those that are not there any more.

@@ -1,4 +1,4 @@
-"""The folder in which a job keeps what it needs to go on: Spark's checkpoint, and its own plan."""
+"""The folder in which a job keeps what it needs to resume: Spark's checkpoint, and its own plan."""
 
 from __future__ import annotations
 
@@ -151,18 +151,18 @@ def opened(
             with place.create(f"{PLAN}.tmp") as stream:
                 stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
             place.move(f"{PLAN}.tmp", to=PLAN)
-    # A checkpoint of before there was a packing goes on as it did, by what the session says.
+    # A checkpoint of before there was a packing continues as it did, by the session's settings.
     return Checkpoint(name, path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
 
 
-def _check(name: str, path: str, told: dict[str, Any], now: list[str]) -> None:
-    if told["version"] != VERSION:
+def _check(name: str, path: str, kept: dict[str, Any], now: list[str]) -> None:
+    if kept["version"] != VERSION:
         raise RunError(
             "MS207",
-            f"the checkpoint {path!r} is of format {told['version']}, where {VERSION} is known",
+            f"the checkpoint {path!r} is of format {kept['version']}, where {VERSION} is known",
             fix="resume it with the Millstream that wrote it, or name another checkpoint",
         )
-    before = told["plan"]
+    before = kept["plan"]
     if before == now:
         return
     change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))

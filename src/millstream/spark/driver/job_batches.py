@@ -88,7 +88,7 @@ class JobBatches:
     def settle_remote(self, remote: Remote) -> None:
         """Settles the batches that a server has committed since the last time."""
         with self._settling:
-            for each in remote.hear():
+            for each in remote.committed():
                 self._settle(each.batch, each.rows, each.started, each.lost, each.ended)
 
     def continues_with_new_topics(self, error: BaseException) -> bool:

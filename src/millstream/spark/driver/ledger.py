@@ -24,7 +24,7 @@ from millstream.spark.driver.time_warnings import TimeWarnings
 
 @dataclass
 class Ledger:
-    """The program's side of the sinks: commits batches, and tells how far the job has come.
+    """The program's side of the sinks: commits batches, and reports the job's progress.
 
     Of a job that is committed ``elsewhere``, it only shows what is to be shown here.
     """
@@ -46,7 +46,7 @@ class Ledger:
         mine = {s.name: s.target for s in sinks if s.shown or not self.elsewhere}
         self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
         if self.standing.values:
-            self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._stands()))
+            self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._now()))
 
     def settle(
         self,
@@ -81,7 +81,7 @@ class Ledger:
                 lost=lost or {},
                 ahead=dict(counts["ahead"]),
                 waiting=waiting,
-                **self._stands(),
+                **self._now(),
             )
         )
 
@@ -91,7 +91,7 @@ class Ledger:
         assert isinstance(committer, MemoryCommitter | TableCommitter)
         return committer.rows()
 
-    def _stands(self) -> dict[str, Any]:
+    def _now(self) -> dict[str, Any]:
         standing = self.standing
         return {
             "watermark": min(standing.of("watermark"), default=None),

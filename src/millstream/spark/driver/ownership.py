@@ -1,4 +1,4 @@
-"""Who may run on a checkpoint: one process at a time, which says so and shows that it lives.
+"""Who may run on a checkpoint: one process at a time, which is noted there and shows that it lives.
 
     owner/0000000003.json            the owner: who it is; never changed
     owner/0000000003-<token>.beat    its heartbeat, replaced every few seconds
@@ -51,12 +51,12 @@ class Beat:
     @classmethod
     def of(cls, place: Folder, record: Record) -> Beat:
         """The newest heartbeat of an owner; one that has none yet has just begun."""
-        told: Any = {}
+        beat: Any = {}
         with suppress(ValueError, FileNotFoundError):
-            told = json.loads(place.read(_beat_name(record.number, record.token)))
+            beat = json.loads(place.read(_beat_name(record.number, record.token)))
         about = record.about
         begun = {"count": 0, "clock": about.get("clock", 0.0), "at": about.get("since", "unknown")}
-        return cls(**{"released": False, **begun, **told})
+        return cls(**{"released": False, **begun, **beat})
 
 
 class Owner:
@@ -127,11 +127,11 @@ class Owner:
 
     def _beat(self, released: bool = False) -> None:
         self._beats += 1
-        told = {"count": self._beats, "clock": time.monotonic(), "at": _now(), "released": released}
+        beat = {"count": self._beats, "clock": time.monotonic(), "at": _now(), "released": released}
         name = _beat_name(self.fence.number, self.fence.token)
         with self._place.errors():
             with self._place.create(f"{name}.tmp") as stream:
-                stream.write(json.dumps(told).encode())
+                stream.write(json.dumps(beat).encode())
             self._place.move(f"{name}.tmp", to=name)
 
 

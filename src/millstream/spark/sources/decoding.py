@@ -1,7 +1,7 @@
 """Makes columns of the values of records: JSON or CSV, in the types that the schema says.
 
 A value is taken as a whole, or refused with the reason. msgspec does the reading: it is several
-times as fast as anything else that checks each value against its type, and tells what is wrong
+times as fast as anything else that checks each value against its type, and reports what is wrong
 where. (Polars' own JSON reader makes 1 of 1.7, and null of a number that is too large.)
 """
 
@@ -133,12 +133,12 @@ def _field_reader(names: tuple[str | None, ...], schema: pa.Schema) -> Callable[
             raise _miscounted(len(names), len(given))
         # Nothing between two commas is nothing, but for a text it is an empty one; msgspec says
         # the same of "null", though not where the type is one of several, as of timestamps.
-        told = {
+        found = {
             name: each
             for name, each, text in zip(names, given, texts, strict=True)
             if name is not None and each is not None and (text or each.lower() not in ("", "null"))
         }
-        return msgspec.convert(told, record, strict=False)
+        return msgspec.convert(found, record, strict=False)
 
     return read
 
@@ -155,7 +155,7 @@ def _record(schema: pa.Schema) -> Any:
 
 
 def _python(kind: pa.DataType) -> Any:
-    """The type that msgspec is told."""
+    """The type that msgspec decodes to."""
     is_ = pa.types
     if is_.is_integer(kind):
         most = 2 ** (kind.bit_width - 1)
@@ -292,10 +292,10 @@ def _fields(finishers: dict[str, Finisher]) -> Finisher:
 
 def _single(value: float | str | None) -> float | None:
     """A FLOAT, refused if it would be infinite and is not said to be."""
-    told = float(value) if isinstance(value, str) else value
-    if told is not None and _BEYOND_FLOAT <= abs(told) < math.inf:
-        raise ValueError(f"{told} does not fit")
-    return told
+    found = float(value) if isinstance(value, str) else value
+    if found is not None and _BEYOND_FLOAT <= abs(found) < math.inf:
+        raise ValueError(f"{found} does not fit")
+    return found
 
 
 def _exactly(precision: int, scale: int) -> Finisher:
@@ -321,20 +321,20 @@ datetime.datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=datetime.timezone.utc))
     if value is None:
         return None
     if isinstance(value, str):
-        told = _told(value)
-        return told.replace(tzinfo=UTC) if told.tzinfo is None else told.astimezone(UTC)
+        found = _parsed_iso(value)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     return _EPOCH + timedelta(seconds=value)
 
 
 def _local(value: str | None) -> datetime | None:
     """A date and a time of day, wherever."""
-    told = None if value is None else _told(value)
-    if told is not None and told.tzinfo is not None:
+    found = None if value is None else _parsed_iso(value)
+    if found is not None and found.tzinfo is not None:
         raise ValueError(f"{value!r} has a zone")
-    return told
+    return found
 
 
-def _told(text: str) -> datetime:
+def _parsed_iso(text: str) -> datetime:
     """What a text in ISO 8601 says, with all its hyphens.
 
     Python takes any sign between day and hour: for 1712123112345, it would be 1712-12-31 23:45.

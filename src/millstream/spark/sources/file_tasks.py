@@ -30,8 +30,8 @@ _MOST_TASKS = 10_000
 
 def packing_of(spark: SparkSession) -> dict[str, str]:
     """How the session packs files now."""
-    told = {name: spark.conf.get(name, None) for name in _SETTINGS}
-    known = {name: value for name, value in told.items() if value is not None}
+    found = {name: spark.conf.get(name, None) for name in _SETTINGS}
+    known = {name: value for name, value in found.items() if value is not None}
     return known if TASKS in known else {TASKS: str(_tasks(spark)), **known}
 
 
@@ -62,8 +62,8 @@ def _said(name: str, kept: Packing) -> str:
 
 def _tasks(spark: SparkSession) -> int:
     """How many tasks Spark makes of what it reads, if nothing else speaks against it."""
-    if is_remote(spark):  # which does not tell, but does it
+    if is_remote(spark):  # which does not report it, but does it
         some = spark.range(_MOST_TASKS).select(F.spark_partition_id())
         return some.distinct().count()
-    told = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None)
-    return spark.sparkContext.defaultParallelism if told is None else int(told)
+    found = spark.conf.get("spark.sql.leafNodeDefaultParallelism", None)
+    return spark.sparkContext.defaultParallelism if found is None else int(found)

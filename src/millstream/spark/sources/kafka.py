@@ -30,7 +30,7 @@ from millstream.spark.compat.remote import is_local
 OFFSET = "__millstream_offset"
 """The column of a record's offset, whether or not the program reads it."""
 REJECTED = "__millstream_refused"
-"""The column that tells why a record did not parse, and in a new line the record."""
+"""The column that contains why a record did not parse, and in a new line the record."""
 
 _log = logging.getLogger(__name__)
 _EARLIEST, _LATEST = -2, -1  # how Spark writes them among offsets
@@ -68,17 +68,17 @@ class Topics:
             yield from ((topic, number) for number in range(count))
 
     def offsets(self, position: Position, default: int) -> str:
-        """Offsets as Spark wants them: of every partition."""
+        """Offsets as Spark requires them: of every partition."""
         known = {(topic, partition): offset for topic, partition, offset in position.offsets}
-        told: dict[str, dict[str, int]] = {}
+        offsets: dict[str, dict[str, int]] = {}
         for topic, number in self.each():
-            told.setdefault(topic, {})[str(number)] = known.get((topic, number), default)
-        return json.dumps(told)
+            offsets.setdefault(topic, {})[str(number)] = known.get((topic, number), default)
+        return json.dumps(offsets)
 
-    def places(self, told: str | None) -> dict[tuple[str, int], int]:
-        """Offsets as Spark tells them; none if they are those of another source."""
+    def places(self, text: str | None) -> dict[tuple[str, int], int]:
+        """Offsets as Spark reports them; none if they are those of another source."""
         with suppress(ValueError):
-            ends = json.loads(told or "{}")
+            ends = json.loads(text or "{}")
             if isinstance(ends, dict) and all(self._has(*each) for each in ends.items()):
                 return {(topic, int(n)): end for topic in ends for n, end in ends[topic].items()}
         return {}
@@ -142,13 +142,13 @@ def _check_offsets(topics: Topics, what: str, position: Position) -> None:
 
 
 def offsets_of(
-    topics: Iterable[Topics], told: Iterable[str | None]
+    topics: Iterable[Topics], reported: Iterable[str | None]
 ) -> list[dict[tuple[str, int], int]]:
-    """Of what Spark tells of its sources, in their order, the offsets of those that are ours.
+    """Of what Spark reports of its sources, in their order, the offsets of those that are ours.
 
     The others may be topics, too: those of a DataFrame that the program has from elsewhere.
     """
-    each_source, texts = list(topics), list(told)
+    each_source, texts = list(topics), list(reported)
     lines = source_lines(each_source, texts)
     return [
         topics.places(None if line is None else texts[line])
@@ -156,9 +156,9 @@ def offsets_of(
     ]
 
 
-def source_lines(topics: Iterable[Topics], told: Iterable[str | None]) -> list[int | None]:
+def source_lines(topics: Iterable[Topics], reported: Iterable[str | None]) -> list[int | None]:
     """Which text of those that Spark has for its sources, in their order, is of which topics."""
-    left = dict(enumerate(told))
+    left = dict(enumerate(reported))
     found: list[int | None] = []
     for each in topics:
         mine = next((number for number, text in left.items() if each.places(text)), None)
@@ -193,20 +193,20 @@ class Positions:
         ]
         settings = {"group.id": job, "enable.auto.commit": False}
         self._consumers = [each.connection.consumer(settings) for each in self._topics]
-        self._told: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
+        self._committed: list[dict[tuple[str, int], int]] = [{} for _ in self._topics]
         self._batch: int | None = None
 
     def follow(self, query: StreamingQuery, batch: int | None) -> None:
         """Takes note of a batch that is done, as soon as Spark reports it."""
         if not self._topics or batch == self._batch:
-            return  # a report is long, and takes the JVM a while to tell
+            return  # a report is long, and takes the JVM a while to make
         progress = query.lastProgress
         if progress is None or progress.batchId == self._batch:
             return
         self._batch = progress.batchId
-        told = offsets_of(self._topics, [each.endOffset for each in progress.sources])
-        for number, ends in enumerate(told):
-            if ends and ends != self._told[number]:
+        ends_of = offsets_of(self._topics, [each.endOffset for each in progress.sources])
+        for number, ends in enumerate(ends_of):
+            if ends and ends != self._committed[number]:
                 self._tell(number, ends)
 
     def close(self) -> None:
@@ -218,7 +218,7 @@ class Positions:
         offsets = [TopicPartition(*place, end) for place, end in ends.items()]
         try:
             self._consumers[number].commit(offsets=offsets, asynchronous=False)
-            self._told[number] = ends
+            self._committed[number] = ends
         except KafkaException as error:
             _log.warning("the group's positions were not told: %s", error)
 

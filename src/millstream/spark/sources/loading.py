@@ -198,8 +198,8 @@ def folders_say(folders: Sequence[str]) -> dict[str, str | None]:
     >>> folders_say(["day=1", "more", "x y=a%2Fb"])
     {'day': '1', 'x y': 'a/b'}
     """
-    told = (folder.partition("=") for folder in folders if "=" in folder)
-    return {unquote(n).lower(): None if v == _NONE else unquote(v) for n, _, v in told}
+    values = (folder.partition("=") for folder in folders if "=" in folder)
+    return {unquote(n).lower(): None if v == _NONE else unquote(v) for n, _, v in values}
 
 
 _ALIKE = (
