@@ -48,11 +48,8 @@ BY_PROGRAMS = {
     "spark/worker/processor",
     "spark/worker/python_stage",
     "spark/worker/stage_run",
-    "spark/worker/stateful_stage",
     "spark/worker/tasks/decode",
     "spark/worker/tasks/load",
-    "spark/worker/tasks/sinks",
-    "spark/worker/tasks/to_jvm",
 }
 """Modules that whole programs test: what they do shows only in a running query."""
 
