@@ -20,7 +20,6 @@ BY_PROGRAMS = {
     "spark/compat/state_client",
     "spark/compat/worker_daemon",
     "spark/driver/batch_job",
-    "spark/driver/damage",
     "spark/driver/job_batches",
     "spark/driver/ledger",
     "spark/driver/query_start",
@@ -49,7 +48,6 @@ BY_PROGRAMS = {
     "spark/worker/python_stage",
     "spark/worker/stage_run",
     "spark/worker/tasks/decode",
-    "spark/worker/tasks/load",
 }
 """Modules that whole programs test: what they do shows only in a running query."""
 
