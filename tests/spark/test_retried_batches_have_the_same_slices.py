@@ -16,7 +16,7 @@ from millstream.physical.plan import physical
 from millstream.plan.targets import Memory
 from millstream.sinks.memory import Rows
 from millstream.sinks.slices import number_of
-from millstream.spark.sources.file_tasks import keep_packing, packing_of
+from millstream.spark.sources.file_tasks import file_task_settings, keep_file_tasks
 from millstream.spark.worker.envelopes import ARROW, Envelope, batches_of, envelopes_in
 from millstream.spark.worker.python_stage import PythonStage
 from millstream.spark.worker.stage_run import StageRun
@@ -179,10 +179,10 @@ def test_a_batch_that_is_done_again_on_other_cores_has_the_same_slices(
 
 
 def test_a_session_of_our_own_packs_files_as_a_job_began_with(spark, settings):
-    began = packing_of(spark)
+    began = file_task_settings(spark)
     settings(leafNodeDefaultParallelism=7, files_minPartitionNum=7, files_maxPartitionNum=100)
-    keep_packing(spark, began, ours=True)
-    assert packing_of(spark) == began
+    keep_file_tasks(spark, began, ours=True)
+    assert file_task_settings(spark) == began
 
 
 def test_a_job_leaves_the_settings_of_the_session_alone(tmp_path, spark):

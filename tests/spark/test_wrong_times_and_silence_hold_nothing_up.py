@@ -16,7 +16,7 @@ import millstream as ms
 from millstream.cli.main import app
 from millstream.model.instants import START_OF_TIME
 from millstream.reports.progress import Split, moment
-from millstream.spark.driver.shard_progress import Standing
+from millstream.spark.driver.shard_progress import ShardProgress
 from millstream.spark.driver.time_warnings import TimeWarnings
 from waiting import until
 
@@ -162,8 +162,8 @@ def test_a_resumed_job_shows_its_watermark_state_and_splits_before_its_first_bat
             ("rows", "b", False),
         ]
         assert progress.splits[1].watermark == datetime.fromtimestamp(NOW + 20, UTC)
-    (checkpoint / "quiet" / "standing.json").write_text("damaged")
-    assert Standing.kept_in(str(checkpoint / "quiet"), ["windows"]) == Standing()
+    (checkpoint / "quiet" / "progress.json").write_text("damaged")
+    assert ShardProgress.kept_in(str(checkpoint / "quiet"), ["windows"]) == ShardProgress()
 
 
 def test_a_split_that_holds_the_watermark_is_named_once_it_is_silent_for_a_minute(caplog):

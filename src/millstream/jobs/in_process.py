@@ -12,7 +12,7 @@ from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
 from millstream.plan.targets import Memory
 from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
-from millstream.reference.result_table import standing
+from millstream.reference.result_table import remaining_rows
 from millstream.reports.progress import BatchReport
 from millstream.reports.tracker import Tracker
 
@@ -43,7 +43,7 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
     for sink in sinks:
         if isinstance(sink, Sink) and isinstance(sink.target, Memory) and sink.target.table:
             rows_of = made[sink.name]
-            made[sink.name] = [rows_of[n] for n in standing(rows_of, sink.target.table)]
+            made[sink.name] = [rows_of[n] for n in remaining_rows(rows_of, sink.target.table)]
     return Job(name, sinks, tracker, made.__getitem__)
 
 

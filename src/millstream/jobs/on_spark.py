@@ -142,22 +142,22 @@ def start_streaming(
     from millstream.spark.driver.checkpoint import opened
     from millstream.spark.driver.failures import explained
     from millstream.spark.driver.ledger import Ledger
-    from millstream.spark.driver.shard_progress import Standing
+    from millstream.spark.driver.shard_progress import ShardProgress
     from millstream.spark.driver.streaming_job import StreamingJob
-    from millstream.spark.sources.file_tasks import keep_packing, packing_of
+    from millstream.spark.sources.file_tasks import file_task_settings, keep_file_tasks
 
     name, plan, session, topics = prepared.name, prepared.plan, prepared.session, prepared.topics
     remote = is_remote(session)
     packed = checkpoint is not None and plan.slices_by_tasks
-    packing = packing_of(session) if packed else None
-    folder = opened(name, checkpoint, plan, prepared.labels, packing, owner)
+    file_tasks = file_task_settings(session) if packed else None
+    folder = opened(name, checkpoint, plan, prepared.labels, file_tasks, owner)
     tracker = Tracker()
     with folder.closed_on_failure():
-        if packed and folder.packing is not None:
-            keep_packing(session, folder.packing, ours=ours and not remote)
+        if packed and folder.file_tasks is not None:
+            keep_file_tasks(session, folder.file_tasks, ours=ours and not remote)
         kept = None if folder.fleeting else folder.folder
-        standing = Standing.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
-        ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, standing)
+        shards = ShardProgress.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
+        ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, shards)
     job = Job(name, prepared.sinks, tracker, ledger.rows)
     try:
         with (

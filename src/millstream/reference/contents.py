@@ -63,14 +63,14 @@ class WindowState:
         everything = self.kept + self.new
         if all(element.kind == "+" for element in everything):
             return everything
-        standing: dict[tuple[Any, ...], list[Element]] = {}
+        left: dict[tuple[Any, ...], list[Element]] = {}
         for element in everything:
-            alike = standing.setdefault((element.time, ordering(element.value)), [])
+            alike = left.setdefault((element.time, ordering(element.value)), [])
             if alike and alike[-1].kind != element.kind:
                 alike.pop()
             else:
                 alike.append(element)
-        return [element for alike in standing.values() for element in alike]
+        return [element for alike in left.values() for element in alike]
 
     def timestamp(self) -> int:
         """The event time that a pane emitted now carries."""

@@ -8,14 +8,14 @@ from typing import Any
 from millstream.plan.targets import Table
 
 
-def standing(rows: Iterable[Mapping[str, Any]], table: Table) -> list[int]:
+def remaining_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> list[int]:
     """Which of the rows make up the table, in the order in which their places first appeared.
 
     >>> rows = [{"team": "red", "n": 1}, {"team": "blue", "n": 4}, {"team": "red", "n": 2}]
-    >>> standing(rows, Table(("team",), None))
+    >>> remaining_rows(rows, Table(("team",), None))
     [2, 1]
     >>> changes = [{"team": "red", "kind": "+"}, {"team": "red", "kind": "-"}]
-    >>> standing(changes, Table(("team",), "kind"))
+    >>> remaining_rows(changes, Table(("team",), "kind"))
     []
     """
     places: dict[object, int] = {}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from millstream.engine.python_rows import python_rows
 from millstream.model.errors import RunError
 from millstream.plan.targets import Table
-from millstream.reference.result_table import standing
+from millstream.reference.result_table import remaining_rows
 from millstream.sinks.fence import Fence
 from millstream.sinks.memory import Rows
 from millstream.sinks.table_log import TableLog
@@ -74,7 +74,7 @@ class TableCommitter:
         whole = changes if self._whole is None else self._joined(self._whole, changes)
         kind = [] if self._table.kind is None else [self._table.kind]
         places = whole.select([*self._table.by, *kind]).to_pylist(maps_as_pydicts="strict")
-        self._whole = whole.take(standing(places, self._table)).combine_chunks()
+        self._whole = whole.take(remaining_rows(places, self._table)).combine_chunks()
 
     def _joined(self, whole: pa.Table, changes: pa.Table) -> pa.Table:
         if whole.schema.equals(changes.schema):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from millstream.engine.grouping.elements import standing
+from millstream.engine.grouping.elements import remaining
 
 
 def stood(*rows):
     table = pl.DataFrame(rows, schema=["value", "time", "sign"], orient="row")
-    return sorted(standing(table).rows())
+    return sorted(remaining(table).rows())
 
 
 def test_a_retraction_takes_one_equal_element_of_its_time_back():

@@ -24,7 +24,7 @@ RUN = "a1b2c3d4e5f6"
 JSON = Files("", "json")
 
 
-class Standing(Disk):
+class PausedDisk(Disk):
     """A disk on which time passes before the operation of that number: ``meanwhile`` happens."""
 
     def __init__(self, look: Callable[[], object], torn: bool) -> None:
@@ -92,7 +92,7 @@ def overtaken_anywhere(
         root = tmp_path / str(at)
         before(root)
         reader = Reader(root)
-        disk = Standing(reader.look, torn)
+        disk = PausedDisk(reader.look, torn)
         old = Process(root, 2, disk)
         if not resumed:
             old.commit(batch - 1, in_slices(batch - 1, 6))
@@ -158,7 +158,7 @@ def test_a_process_that_is_overtaken_after_it_was_put_back_loses_nothing(tmp_pat
     for at in range(40):
         root = tmp_path / str(at)
         before(root)
-        disk = Standing(lambda: None, torn)
+        disk = PausedDisk(lambda: None, torn)
         old = Process(root, 2, disk)
         receipts = old.write(1, in_slices(1, 3))
         disk.operations, disk.at = 0, at
@@ -184,7 +184,7 @@ def test_a_process_that_is_overtaken_takes_nothing_of_a_successor_that_has_not_f
     for at in range(1000):
         root = tmp_path / str(at)
         Process(root, 1).commit(0, in_slices(0, 3))
-        disk = Standing(lambda: None, torn)
+        disk = PausedDisk(lambda: None, torn)
         old = Process(root, 2, disk)
         receipts = old.write(1, in_slices(1, 3))
         disk.operations, disk.at = 0, at

@@ -250,14 +250,14 @@ def damage(folder: Path, *parts: ms.Pipeline) -> ms.MillstreamError:
     ("text", "says"),
     [
         ("", "is no JSON: Expecting value"),
-        ('{"version": 3, "run', "is no JSON: Unterminated string"),
+        ('{"version": 4, "run', "is no JSON: Unterminated string"),
         ("\udcff", "is no JSON: "),
         ("[1]", "is no JSON object"),
-        ('{"version": 3}', "has no 'run'"),
-        ('{"version": 3, "run": 7}', "has a 'run' that is none: 7"),
-        ('{"version": 3, "run": "a1b2c3d4", "labels": ["x"]}', "has a 'labels' that is none: ['x"),
-        ('{"version": 3, "run": "a1b2c3d4", "labels": [0]}', "has no 'plan'"),
-        ('{"version": "3"}', "has a 'version' that is none: '3'"),
+        ('{"version": 4}', "has no 'run'"),
+        ('{"version": 4, "run": 7}', "has a 'run' that is none: 7"),
+        ('{"version": 4, "run": "a1b2c3d4", "labels": ["x"]}', "has a 'labels' that is none: ['x"),
+        ('{"version": 4, "run": "a1b2c3d4", "labels": [0]}', "has no 'plan'"),
+        ('{"version": "4"}', "has a 'version' that is none: '4'"),
     ],
 )
 def test_a_plan_that_is_not_whole_is_refused(tmp_path, text, says):

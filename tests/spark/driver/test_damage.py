@@ -6,11 +6,18 @@ import json
 
 import pytest
 
+from millstream.engine.state.blobs import VERSION
 from millstream.model.errors import RunError
 from millstream.spark.driver.damage import PLAN, check_no_state, kept_plan
 from millstream.system.folders import Folder
 
-WHOLE = {"version": 1, "run": "a1b2c3d4", "labels": [0, 1], "plan": ["rows"], "packing": None}
+WHOLE = {
+    "version": VERSION,
+    "run": "a1b2c3d4",
+    "labels": [0, 1],
+    "plan": ["rows"],
+    "file_tasks": None,
+}
 
 
 def checkpoint(tmp_path, text):
@@ -42,3 +49,9 @@ def test_state_without_a_plan_is_refused(tmp_path):
     (tmp_path / "spark" / "state").mkdir(parents=True)
     with pytest.raises(RunError, match=f"MS210.*no {PLAN}"):
         check_no_state(place)
+
+
+def test_a_checkpoint_of_another_format_is_named_before_anything_else(tmp_path):
+    (tmp_path / "plan.json").write_text('{"version": 3, "packing": null}')
+    with pytest.raises(RunError, match=f"MS207: .* is of format 3, where {VERSION} is known"):
+        kept_plan(Folder.of("job", str(tmp_path), "checkpoint"))

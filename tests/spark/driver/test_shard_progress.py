@@ -6,7 +6,7 @@ import json
 
 from pyspark.sql import Row
 
-from millstream.spark.driver.shard_progress import Standing
+from millstream.spark.driver.shard_progress import ShardProgress
 
 
 def count(shard, what, value, node="totals"):
@@ -14,7 +14,7 @@ def count(shard, what, value, node="totals"):
 
 
 def standing():
-    made = Standing()
+    made = ShardProgress()
     for row in (count(0, "watermark", 5), count(1, "watermark", 7), count(0, "watermark", 6)):
         made.take(row)
     slow = [["files/times", "b", 3_000_000, False], ["files/times", "a", 1_000_000, True]]
@@ -38,11 +38,11 @@ def test_a_copy_in_the_checkpoint_is_read_back_for_operators_that_are_still_ther
     made = standing()
     made.take(count(0, "watermark", 1, node="gone"))
     made.keep(str(tmp_path))
-    kept = Standing.kept_in(str(tmp_path), ["totals"])
+    kept = ShardProgress.kept_in(str(tmp_path), ["totals"])
     assert sorted(kept.of("watermark")) == [6, 7]
     assert kept.splits() == made.splits()
 
 
 def test_a_copy_that_cannot_be_read_is_as_good_as_none(tmp_path):
-    (tmp_path / "standing.json").write_text("{")
-    assert Standing.kept_in(str(tmp_path), ["totals"]).of("watermark") == []
+    (tmp_path / "progress.json").write_text("{")
+    assert ShardProgress.kept_in(str(tmp_path), ["totals"]).of("watermark") == []

@@ -20,7 +20,7 @@ from millstream.model.aggregates import Aggregate, Combine
 from millstream.reference.aggregates import fold, misfit, promised_type
 
 
-def standing(elements: pl.DataFrame) -> pl.DataFrame:
+def remaining(elements: pl.DataFrame) -> pl.DataFrame:
     """Elements less those that were taken back: equal ones, of one time, with opposite signs.
 
     What is left of them is one row each, with sign 1, or -1 where a retraction found nothing.
@@ -38,7 +38,7 @@ def standing(elements: pl.DataFrame) -> pl.DataFrame:
 def with_accumulators(
     elements: pl.DataFrame, folding: Iterable[tuple[Aggregated, Accumulator]]
 ) -> pl.DataFrame:
-    """Standing elements with the accumulators of each.
+    """The remaining elements with the accumulators of each.
 
     Retractions that took nothing back count negatively in sums and counts; other aggregates do not
     see them.
@@ -55,7 +55,7 @@ def with_accumulators(
 
 
 def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Expr:
-    """The aggregate over a group of standing elements."""
+    """The aggregate over a group of remaining elements."""
     value = pl.col(of or "")
     there = (pl.col("sign") > 0) & value.is_not_null()
     present = value.filter(there)

@@ -13,7 +13,7 @@ from millstream.engine.grouping.elements import (
     folded,
     of_nothing,
     over_elements,
-    standing,
+    remaining,
     with_accumulators,
 )
 from millstream.engine.grouping.tables import Aggregated
@@ -53,7 +53,7 @@ class Results:
         )
 
     def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.LazyFrame:
-        values = self._over_groups(self._standing(panes, elements))
+        values = self._over_groups(self._remaining(panes, elements))
         panes = panes.join(
             values, on=self.owner, how="left", nulls_equal=True, maintain_order="left"
         )
@@ -86,14 +86,14 @@ class Results:
         for a in self._listed:
             yield a.name, pl.lit(of_nothing(a.aggregate))
 
-    def _standing(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
+    def _remaining(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.DataFrame:
         """The elements of the panes, less those that were taken back."""
         if elements is None:
             inputs = {"time": pl.Int64, "sign": pl.Int64, **dict.fromkeys(self.element_columns)}
             none = panes.select(self.owner).clear()
             return none.with_columns(pl.lit(None, kind).alias(n) for n, kind in inputs.items())
         mine = elements.join(panes.select(self.owner), on=self.owner, how="semi", nulls_equal=True)
-        return standing(mine).with_columns(with_one_zero(*self.element_columns))
+        return remaining(mine).with_columns(with_one_zero(*self.element_columns))
 
     def refined(
         self, panes: pl.DataFrame, emitted: pl.DataFrame | None

@@ -22,7 +22,7 @@ from millstream.spark.compat.messages import BEGUN_TWICE
 from millstream.spark.driver.damage import PLAN, check_logs, check_no_state, kept_plan
 from millstream.spark.driver.ownership import Owner
 from millstream.spark.driver.scratch import scratch_folder
-from millstream.spark.sources.file_tasks import Packing
+from millstream.spark.sources.file_tasks import FileTasks
 from millstream.system.folders import AGAIN, Folder
 
 _PROBE = "probe.tmp"
@@ -33,7 +33,7 @@ _FULL = re.compile("No space left on device|Disk quota exceeded")
 class Checkpoint:
     """Where a job keeps its state. ``run`` is the id of its life, ``labels`` name its shards.
 
-    ``packing`` is how it reads files, where that must stay the same. ``owner`` is this process's
+    ``file_tasks`` is how it reads files, where that must stay the same. ``owner`` is this process's
     ownership of the folder. A folder that nobody named is ``fleeting``: it goes when the job has
     ended, and has no owner, for no other process knows it.
     """
@@ -42,7 +42,7 @@ class Checkpoint:
     folder: str
     run: str
     labels: list[int]
-    packing: Packing | None
+    file_tasks: FileTasks | None
     fleeting: bool
     owner: Owner | None = None
 
@@ -122,7 +122,7 @@ def opened(
     given: str | None,
     plan: Physical,
     labels: list[int],
-    packing: Packing | None,
+    file_tasks: FileTasks | None,
     owner: Owner | None = None,
 ) -> Checkpoint:
     """The job's checkpoint: the one that it has, if the plan can resume from it, or a new one."""
@@ -144,24 +144,17 @@ def opened(
                 "version": VERSION,
                 "run": uuid.uuid4().hex,
                 "labels": labels,
-                "packing": packing,
+                "file_tasks": file_tasks,
                 "plan": stateful_plan(plan),
             }
             # Under another name first: whoever is killed while writing leaves no half of a plan.
             with place.create(f"{PLAN}.tmp") as stream:
                 stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
             place.move(f"{PLAN}.tmp", to=PLAN)
-    # A checkpoint of before there was a packing continues as it did, by the session's settings.
-    return Checkpoint(name, path, kept["run"], kept["labels"], kept.get("packing"), False, owner)
+    return Checkpoint(name, path, kept["run"], kept["labels"], kept["file_tasks"], False, owner)
 
 
 def _check(name: str, path: str, kept: dict[str, Any], now: list[str]) -> None:
-    if kept["version"] != VERSION:
-        raise RunError(
-            "MS207",
-            f"the checkpoint {path!r} is of format {kept['version']}, where {VERSION} is known",
-            fix="resume it with the Millstream that wrote it, or name another checkpoint",
-        )
     before = kept["plan"]
     if before == now:
         return

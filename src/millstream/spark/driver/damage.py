@@ -1,4 +1,4 @@
-"""Refuses checkpoints of which a part is missing or damaged, before Spark or the job trips over it.
+"""Finds checkpoints of which a part is missing or damaged, before Spark or the job trips over it.
 
 A checkpoint without its plan would be taken for a new one: the job would get a new id, by which its
 sinks recognise nothing that it has written before, and its state would never be compared.
@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from millstream.engine.state.blobs import VERSION
 from millstream.model.errors import RunError
 from millstream.plan.nodes import FrameSource, SocketSource, Source
 from millstream.spark.compat.offset_log import COMMITS, OFFSETS, is_entry, last_batch
@@ -21,14 +22,16 @@ _WHAT: dict[str, Callable[[Any], bool]] = {
     "run": lambda value: isinstance(value, str) and len(value) >= 8,
     "labels": lambda value: _is_list(value, int) and bool(value),
     "plan": lambda value: _is_list(value, str),
-    "packing": lambda value: value is None or (isinstance(value, dict) and _is_texts(value)),
+    "file_tasks": lambda value: value is None or (isinstance(value, dict) and _is_texts(value)),
 }
 """What the plan keeps, and what each of that must be."""
-_OPTIONAL = {"packing"}
 
 
 def kept_plan(place: Folder) -> dict[str, Any]:
-    """What the checkpoint keeps of the job and its plan; MS210 where that is not whole."""
+    """What the checkpoint keeps of the job and its plan.
+
+    MS207 if it is of another format, which may keep other things; MS210 if it is not whole.
+    """
     try:
         kept = json.loads(place.read(PLAN))
     except ValueError as error:  # no JSON, or no text at all
@@ -36,10 +39,12 @@ def kept_plan(place: Folder) -> dict[str, Any]:
     if not isinstance(kept, dict):
         raise _damaged(place, PLAN, "is no JSON object")
     for name, is_right in _WHAT.items():
-        if name not in kept and name not in _OPTIONAL:
+        if name not in kept:
             raise _damaged(place, PLAN, f"has no {name!r}")
-        if not is_right(kept.get(name)):
+        if not is_right(kept[name]):
             raise _damaged(place, PLAN, f"has a {name!r} that is none: {kept[name]!r}")
+        if name == "version" and kept[name] != VERSION:
+            raise _of_another_format(place, kept[name])
     return kept
 
 
@@ -98,6 +103,14 @@ def _is_list(value: Any, of: type) -> bool:
 
 def _is_texts(value: dict[Any, Any]) -> bool:
     return all(isinstance(each, str) for each in value.values())
+
+
+def _of_another_format(place: Folder, version: int) -> RunError:
+    return RunError(
+        "MS207",
+        f"the checkpoint {place.path!r} is of format {version}, where {VERSION} is known",
+        fix="resume it with the Millstream that wrote it, or name another checkpoint",
+    )
 
 
 def _damaged(place: Folder, file: str, why: str) -> RunError:

@@ -18,7 +18,7 @@ from millstream.sinks.kinds import sinks_of
 from millstream.sinks.memory import MemoryCommitter
 from millstream.sinks.whole_table import TableCommitter
 from millstream.spark.batches.commits import Commits
-from millstream.spark.driver.shard_progress import Standing
+from millstream.spark.driver.shard_progress import ShardProgress
 from millstream.spark.driver.time_warnings import TimeWarnings
 
 
@@ -36,7 +36,7 @@ class Ledger:
     fence: Fence = NO_FENCE
     checkpoint: str | None = None
     _commits: Commits = field(init=False)
-    standing: Standing = field(default_factory=Standing)
+    shards: ShardProgress = field(default_factory=ShardProgress)
     _warnings: TimeWarnings = field(init=False, default_factory=TimeWarnings)
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Ledger:
             sink.check_beside(sinks[:number])
         mine = {s.name: s.target for s in sinks if s.shown or not self.elsewhere}
         self._commits = Commits(self.run, mine, self.fence, self.checkpoint)
-        if self.standing.values:
+        if self.shards.values:
             self.tracker.resume(BatchReport(-1, 0, 0, 0, **self._now()))
 
     def settle(
@@ -66,9 +66,9 @@ class Ledger:
             elif row.kind == "count" and row.split in ("late", "rejected", "read", "ahead"):
                 counts[row.split][row.node] += row.value
             elif row.kind in ("count", "splits"):
-                self.standing.take(row)
+                self.shards.take(row)
         self._warnings.of(rows, started)
-        waiting = self._warnings.of_splits(self.standing.splits(), started)
+        waiting = self._warnings.of_splits(self.shards.splits(), started)
         self.tracker.report(
             BatchReport(
                 batch=batch,
@@ -92,10 +92,10 @@ class Ledger:
         return committer.rows()
 
     def _now(self) -> dict[str, Any]:
-        standing = self.standing
+        shards = self.shards
         return {
-            "watermark": min(standing.of("watermark"), default=None),
-            "state_rows": sum(standing.of("state_rows")),
-            "state_bytes": sum(standing.of("state_bytes")),
-            "splits": standing.splits(),
+            "watermark": min(shards.of("watermark"), default=None),
+            "state_rows": sum(shards.of("state_rows")),
+            "state_bytes": sum(shards.of("state_bytes")),
+            "splits": shards.splits(),
         }

@@ -45,7 +45,7 @@ class QueryStart:
         # By the clock, Spark begins a batch whether or not there is something new.
         self._every = every or (_BY_CLOCK if self.by_clock else None)
         rows = f"{checkpoint.folder}/rows"
-        read = reader(spark, plan, True, rows, topics, checkpoint.packing)
+        read = reader(spark, plan, True, rows, topics, checkpoint.file_tasks)
         lowering = Lowering(
             plan=plan,
             labels=checkpoint.labels,

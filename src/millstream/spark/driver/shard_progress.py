@@ -19,13 +19,13 @@ from pyspark.sql import Row
 from millstream.reports.progress import Split, moment
 from millstream.system.folders import Folder
 
-_FILE = "standing.json"
+_FILE = "progress.json"
 _EVERY = 10.0  # seconds between two copies
 _log = logging.getLogger(__name__)
 
 
 @dataclass
-class Standing:
+class ShardProgress:
     """The watermark and the state of each shard, by grouping, and the splits that they know of."""
 
     values: dict[tuple[str, str], dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
@@ -73,9 +73,9 @@ class Standing:
         place.move(f"{_FILE}.tmp", to=_FILE)
 
     @classmethod
-    def kept_in(cls, folder: str, groupings: Iterable[str]) -> Standing:
+    def kept_in(cls, folder: str, groupings: Iterable[str]) -> ShardProgress:
         """The copy in a checkpoint: of these groupings, and empty if there is none to be read."""
-        standing = cls()
+        found = cls()
         place = Folder.of("checkpoint", folder, "checkpoint")
         known = set(groupings)
         try:
@@ -83,8 +83,8 @@ class Standing:
                 kept = json.loads(place.read(_FILE))
                 for what, node, shards in kept["values"]:
                     if node in known:
-                        standing.values[what, node] = {int(n): v for n, v in shards.items()}
-                standing.channels = {n: each for n, each in kept["splits"].items() if n in known}
+                        found.values[what, node] = {int(n): v for n, v in shards.items()}
+                found.channels = {n: each for n, each in kept["splits"].items() if n in known}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _log.warning("what %s/%s says of the last run is not shown: %s", folder, _FILE, error)
-        return standing
+        return found

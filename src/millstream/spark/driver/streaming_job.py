@@ -190,7 +190,7 @@ class StreamingJob:
                     self._checkpoint.check_owned()
                     self._settle_remote()
                     self._positions.follow(self.query, self._batches.last_settled)
-                    self._keep_standing()
+                    self._keep_shards()
                     if self._stop.asked.wait(_LOOKS if self._remote is None else _CALLS):
                         self._end_query()
                 self._settle_remote()
@@ -243,14 +243,14 @@ class StreamingJob:
             if self._remote is not None:
                 self._remote.close()
         self._positions.close()
-        self._keep_standing(at_once=True)
+        self._keep_shards(at_once=True)
         self._checkpoint.close()
 
-    def _keep_standing(self, at_once: bool = False) -> None:
+    def _keep_shards(self, at_once: bool = False) -> None:
         if self._checkpoint.owner is not None:
             with suppress(OSError, MillstreamError):  # it is there to be shown, and no more
                 self._checkpoint.check_owned()
-                self._ledger.standing.keep(self._checkpoint.folder, at_once)
+                self._ledger.shards.keep(self._checkpoint.folder, at_once)
 
     def _is_active(self) -> bool:
         """Whether the query runs; a server is not asked each time, for it logs each question."""

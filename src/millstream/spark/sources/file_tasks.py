@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from millstream.model.errors import RunError
 from millstream.spark.compat.remote import is_remote
 
-Packing = Mapping[str, str]
+FileTasks = Mapping[str, str]
 """Settings of Spark, by name."""
 
 TASKS = "spark.sql.files.minPartitionNum"
@@ -28,16 +28,16 @@ _SETTINGS = (
 _MOST_TASKS = 10_000
 
 
-def packing_of(spark: SparkSession) -> dict[str, str]:
+def file_task_settings(spark: SparkSession) -> dict[str, str]:
     """How the session packs files now."""
     found = {name: spark.conf.get(name, None) for name in _SETTINGS}
     known = {name: value for name, value in found.items() if value is not None}
     return known if TASKS in known else {TASKS: str(_tasks(spark)), **known}
 
 
-def keep_packing(spark: SparkSession, kept: Packing, ours: bool) -> None:
+def keep_file_tasks(spark: SparkSession, kept: FileTasks, ours: bool) -> None:
     """Has the session pack files as the job began with; one of the user's own is only checked."""
-    now = packing_of(spark)
+    now = file_task_settings(spark)
     others = [name for name in _SETTINGS if now.get(name) != kept.get(name)]
     if ours:
         for name in others:
@@ -54,7 +54,7 @@ def keep_packing(spark: SparkSession, kept: Packing, ours: bool) -> None:
         )
 
 
-def _said(name: str, kept: Packing) -> str:
+def _said(name: str, kept: FileTasks) -> str:
     if name in kept:
         return f'spark.conf.set("{name}", "{kept[name]}")'
     return f'spark.conf.unset("{name}")'

@@ -22,7 +22,7 @@ from millstream.plan.nodes import (
     Source,
     unknown_kind,
 )
-from millstream.spark.sources.file_tasks import TASKS, Packing
+from millstream.spark.sources.file_tasks import TASKS, FileTasks
 from millstream.spark.sources.kafka import Topics, check_unchanged, records
 from millstream.spark.sources.loading import NAMES, named
 from millstream.spark.sources.socket import lines_sent
@@ -38,13 +38,13 @@ def reader(
     streaming: bool,
     folder: str | None,
     topics: Mapping[str, Topics],
-    packing: Packing | None = None,
+    file_tasks: FileTasks | None = None,
 ) -> Callable[[Source], DataFrame]:
     """What reads a source: all of it at once, or as a stream.
 
     Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
     given are files, too, in a ``folder`` of the job's own. Of files that Python loads, it reads no
-    more than the names where Python can open them. ``packing`` says in how many tasks ticks are
+    more than the names where Python can open them. ``file_tasks`` says in how many tasks ticks are
     made.
     """
 
@@ -75,7 +75,7 @@ def reader(
                 return lines_sent(spark, source)
             case RateSource():
                 ticks = spark.readStream.format("rate")
-                ticks = ticks.option("numPartitions", packing[TASKS]) if packing else ticks
+                ticks = ticks.option("numPartitions", file_tasks[TASKS]) if file_tasks else ticks
                 return ticks.option("rowsPerSecond", source.rows_per_second).load()
         raise unknown_kind(source)
 
