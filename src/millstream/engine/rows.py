@@ -23,7 +23,7 @@ PLACE = "__millstream_place"
 """Where a row came from: a source or operator, its split, and the offset there. Rows have it only
 in a program with an operator that needs their order."""
 SPLIT = "__millstream_split"
-"""The split that a row is of, for as long as a step is still to tell its event time."""
+"""The split that a row is of, until a step has set its event time."""
 
 
 PLACES = pl.Struct({"origin": pl.String, "split": pl.String, "offset": pl.Int64})
@@ -87,7 +87,7 @@ def from_python(rows: Iterable[Row], schema: pa.Schema) -> pl.DataFrame:
 
 @contextmanager
 def fitting(what: str, schema: Schema, step: str) -> Iterator[None]:
-    """What Arrow refuses, said as Millstream says it.
+    """What Arrow does not accept, as an error of Millstream.
 
     Rows have been held to their schema before; but of some types only Spark knows what fits.
     """
@@ -110,7 +110,7 @@ def from_arrow(table: pa.Table | pa.RecordBatch) -> pl.DataFrame:
     return frame
 
 
-def refused(step: str, reasons: list[str], records: list[str]) -> pl.DataFrame:
+def rejected_rows(step: str, reasons: list[str], records: list[str]) -> pl.DataFrame:
     """Rows of a rejected output."""
     table = pl.DataFrame(
         {"step": [step] * len(reasons), "reason": reasons, "record": records},
@@ -128,7 +128,7 @@ def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.
     good, bad = with_times.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
     reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
-    return good, refused(step, reasons, [record_text(record) for record in records])
+    return good, rejected_rows(step, reasons, [record_text(record) for record in records])
 
 
 def micros_of(values: pl.Series) -> pl.Series:

@@ -108,7 +108,7 @@ class Remote:
             try:
                 (one,) = self._spark.table(_view(self._line, batch)).collect()
             except AnalysisException:
-                _log.warning("nobody asked for what batch %s told in time: it is gone", batch)
+                _log.warning("the reports of batch %s were not read in time, and are gone", batch)
             else:
                 with pa.ipc.open_stream(bytes(one.rows)) as stream:
                     rows = [Row(**row) for row in stream.read_all().to_pylist()]

@@ -57,7 +57,7 @@ def test_alike_groupings_are_told_apart_by_the_steps_before_them(tmp_path):
     big, small = big_and_small()
     resumed(tmp_path, big.collect("big"), small.collect("small"))
     other, small = big_and_small("x > 11")
-    assert "begin anew, with names" in refusal(tmp_path, other.collect("big"), small.collect()).fix
+    assert "start over, with names" in refusal(tmp_path, other.collect("big"), small.collect()).fix
 
 
 def test_groupings_with_names_may_have_other_sinks_and_other_steps_before_them(tmp_path):
@@ -236,7 +236,7 @@ def test_state_of_spark_without_a_plan_is_refused(tmp_path):
     (tmp_path / "job" / "plan.json").unlink()
     error = damage(tmp_path, sink)
     assert f"the checkpoint '{tmp_path}/job' has state of Spark, but no plan.json" in error.what
-    assert "another name or checkpoint to begin anew" in error.fix
+    assert "another name or checkpoint to start over" in error.fix
     assert not (tmp_path / "job" / "plan.json").exists()
 
 

@@ -1,4 +1,4 @@
-"""Columns of the values of records: each type in JSON and CSV, and what is refused and why."""
+"""Columns of the values of records: each type in JSON and CSV, and what is rejected and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def one(value, schema, format="json"):
 
 
 def why_not(value, schema, format="json"):
-    """The reason why a value is refused."""
+    """The reason why a value is rejected."""
     _, why = read([value], schema, format)
     return why[0]
 
@@ -52,7 +52,7 @@ def taken(json_text, kind):
     return one(f'{{"x": {json_text}}}', of(kind))["x"]
 
 
-def refused(json_text, kind):
+def rejected(json_text, kind):
     return why_not(f'{{"x": {json_text}}}', of(kind))
 
 
@@ -66,9 +66,9 @@ def test_whole_numbers_are_taken_in_their_range(kind, bits):
     least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     assert [taken(n, kind) for n in (least, 0, most)] == [least, 0, most]
     for beyond in (least - 1, most + 1, 10**30, "1" * 5000):
-        assert refused(beyond, kind)
+        assert rejected(beyond, kind)
     for other in ("1.0", "1e2", '"1"', "true", "[1]"):
-        assert "Expected 'int | null'" in refused(other, kind)
+        assert "Expected 'int | null'" in rejected(other, kind)
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
@@ -78,7 +78,7 @@ def test_numbers_may_be_infinite_or_none_in_words(kind):
     assert taken('"Infinity"', kind) == math.inf
     assert taken('"-Infinity"', kind) == -math.inf
     for other in ('"1.5"', '"nan"', '"inf"', "NaN", "true", "1e400", f"1{'0' * 400}"):
-        assert refused(other, kind)
+        assert rejected(other, kind)
 
 
 def test_a_number_that_is_too_large_for_a_float_is_refused():
@@ -86,7 +86,7 @@ def test_a_number_that_is_too_large_for_a_float_is_refused():
     # Java writes the largest float in few digits: they are more than it, but nearest to it.
     assert taken("3.4028235e38", pa.float32()) == taken(str(largest), pa.float32()) == largest
     for beyond in ("3.4028236e38", "-3.4028236e38", "1e39"):
-        assert "does not fit" in refused(beyond, pa.float32())
+        assert "does not fit" in rejected(beyond, pa.float32())
         assert taken(beyond, pa.float64()) == float(beyond)
 
 
@@ -98,20 +98,20 @@ def test_texts_are_taken_as_they_are(text):
 
 @pytest.mark.parametrize("other", ["1", "1.5", "true", "[]", "{}", r'"\ud800"', '"a\nb"'])
 def test_what_is_no_text_is_refused(other):
-    assert refused(other, pa.string())
+    assert rejected(other, pa.string())
 
 
 def test_booleans_are_words():
     assert [taken(text, pa.bool_()) for text in ("true", "false")] == [True, False]
     for other in ("0", "1", '"true"'):
-        assert "Expected 'bool | null'" in refused(other, pa.bool_())
+        assert "Expected 'bool | null'" in rejected(other, pa.bool_())
 
 
 def test_dates_are_days():
     for text in ("2024-05-01", "0001-01-01", "9999-12-31"):
         assert taken(f'"{text}"', pa.date32()) == date.fromisoformat(text)
     for other in ('"2024-5-1"', '"2024-02-30"', '"2024-05-01T12:00:00"', '"10000-01-01"', "19000"):
-        assert refused(other, pa.date32())
+        assert rejected(other, pa.date32())
 
 
 @pytest.mark.parametrize(
@@ -130,15 +130,15 @@ def test_decimals_are_exact(text, value):
      '"sNaN"', '"Infinity"'],
 )  # fmt: skip
 def test_decimals_that_do_not_fit_are_refused(text):
-    assert "does not fit" in refused(text, pa.decimal128(5, 2))
-    assert "does not fit" in refused(f"[1, {text}]", pa.list_(pa.decimal128(5, 2)))
+    assert "does not fit" in rejected(text, pa.decimal128(5, 2))
+    assert "does not fit" in rejected(f"[1, {text}]", pa.list_(pa.decimal128(5, 2)))
 
 
 def test_decimals_keep_all_their_digits():
     digits = "12345678901234567890.123456789012345678"
     assert taken(digits, pa.decimal128(38, 18)) == Decimal(digits)
     for other in ('"abc"', '"NaN"', "true", "[]"):
-        assert refused(other, pa.decimal128(38, 18))
+        assert rejected(other, pa.decimal128(38, 18))
 
 
 @pytest.mark.parametrize(
@@ -182,37 +182,37 @@ NO_INSTANTS = [
 
 @pytest.mark.parametrize("text", NO_INSTANTS)
 def test_other_texts_are_no_instants(text):
-    assert "column 'x' has no TIMESTAMP" in refused(f'"{text}"', INSTANT)
-    assert "column 'x' has no ARRAY<TIMESTAMP>" in refused(f'["{text}"]', pa.list_(INSTANT))
+    assert "column 'x' has no TIMESTAMP" in rejected(f'"{text}"', INSTANT)
+    assert "column 'x' has no ARRAY<TIMESTAMP>" in rejected(f'["{text}"]', pa.list_(INSTANT))
 
 
 @pytest.mark.parametrize(
     "number", ["253402300800", "-62135596801", "1714564800123", "1e18", "1e400"]
 )
 def test_numbers_beyond_the_years_1_to_9999_are_no_instants(number):
-    assert refused(number, INSTANT)
+    assert rejected(number, INSTANT)
 
 
 def test_a_time_without_a_zone_is_text_without_a_zone():
     assert taken('"2024-05-01T12:00:00.5"', LOCAL) == datetime(2024, 5, 1, 12, 0, 0, 500_000)
     assert taken('"2024-05-01"', LOCAL) == datetime(2024, 5, 1)
-    assert "'2024-05-01T12:00:00Z' has a zone" in refused('"2024-05-01T12:00:00Z"', LOCAL)
+    assert "'2024-05-01T12:00:00Z' has a zone" in rejected('"2024-05-01T12:00:00Z"', LOCAL)
     for other in ("0", '"x"', '"1712123112345"'):
-        assert refused(other, LOCAL)
+        assert rejected(other, LOCAL)
 
 
 def test_bytes_are_in_base64():
     assert [taken(text, pa.binary()) for text in ('"aGk="', '""')] == [b"hi", b""]
     for other in ('"aGk"', '"!"', "5"):
-        assert refused(other, pa.binary())
+        assert rejected(other, pa.binary())
 
 
 def test_arrays_hold_items_and_nulls():
     kind = pa.list_(pa.int32())
     assert [taken(text, kind) for text in ("[]", "[1, null]", "null")] == [[], [1, None], None]
-    assert refused("[1, 1.5]", kind).endswith("got 'float' - at '$.x[1]'")
+    assert rejected("[1, 1.5]", kind).endswith("got 'float' - at '$.x[1]'")
     for other in ("1", "{}", '"[]"'):
-        assert refused(other, kind)
+        assert rejected(other, kind)
 
 
 def test_maps_hold_values_by_texts():
@@ -220,7 +220,7 @@ def test_maps_hold_values_by_texts():
     assert taken('{"a": 1, "ü": null, "a": 2}', kind) == {"a": 2, "ü": None}
     assert taken("{}", kind) == {}
     for other in ('{"a": "1"}', "[]"):
-        assert refused(other, kind)
+        assert rejected(other, kind)
 
 
 def test_structs_hold_the_fields_that_they_have():
@@ -232,7 +232,7 @@ def test_structs_hold_the_fields_that_they_have():
     assert taken(json.dumps(full, ensure_ascii=False), kind) == full
     assert taken("{}", kind) == taken('{"other": 1, "": 2, "A B": 3}', kind) == nothing
     assert taken("null", kind) is None
-    assert refused('{"a b": "1"}', kind).endswith("got 'str' - at '$.x.a b'")
+    assert rejected('{"a b": "1"}', kind).endswith("got 'str' - at '$.x.a b'")
 
 
 def test_what_is_inside_is_read_as_outside():
@@ -241,7 +241,7 @@ def test_what_is_inside_is_read_as_outside():
     value = taken(text, kind)
     assert value["at"] == NOON
     assert repr(value["by"]) == "{'a': [nan, None, 1.0], 'b': None}"
-    assert "'x' is no time in ISO 8601" in refused('{"at": "x"}', kind)
+    assert "'x' is no time in ISO 8601" in rejected('{"at": "x"}', kind)
 
 
 # Objects.

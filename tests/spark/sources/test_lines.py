@@ -29,7 +29,7 @@ TWO = pa.schema([("user", pa.string()), ("n", pa.int32())])
 def read(
     file: Path, layout: Layout, schema: pa.Schema = TWO, folder: Path | None = None
 ) -> tuple[list[dict], list[tuple[int, bytes, str]]]:
-    """The rows of a file, and the lines that are refused: by its name, and by its content."""
+    """The rows of a file, and the lines that are rejected: by its name, and by its content."""
     below = depth(str(folder or file.parent))
     by_name, by_content = (
         list(decoded_lines("in", f"file:{file}", content, layout, below, schema))
@@ -37,16 +37,16 @@ def read(
     )
     rows, same = ([row for p in ps for row in p.rows.to_dicts()] for ps in (by_name, by_content))
     assert rows == same
-    refused = [line for part in by_name for line in part.refused]
-    assert refused == [line for part in by_content for line in part.refused]
-    return rows, refused
+    rejected = [line for part in by_name for line in part.rejected]
+    assert rejected == [line for part in by_content for line in part.rejected]
+    return rows, rejected
 
 
 def rows_of(tmp_path: Path, content: bytes | str, layout: Layout, name: str = "in") -> list[dict]:
     file = tmp_path / name
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    rows, refused = read(file, layout)
-    assert not refused
+    rows, rejected = read(file, layout)
+    assert not rejected
     return rows
 
 
@@ -73,9 +73,9 @@ def test_a_line_that_does_not_fit_is_refused_with_its_number(
     tmp_path: Path, line: str, reason: str
 ) -> None:
     (tmp_path / "in").write_text(f"{LINES}\n{line}\n{LINES}")
-    rows, refused = read(tmp_path / "in", JSON)
+    rows, rejected = read(tmp_path / "in", JSON)
     assert rows == [ANN, BOB, ANN, BOB]
-    assert refused == [(4, line.encode(), f"the value is no json of the schema: {reason}")]
+    assert rejected == [(4, line.encode(), f"the value is no json of the schema: {reason}")]
 
 
 def test_a_line_is_refused_by_its_bytes(tmp_path: Path) -> None:
@@ -110,13 +110,13 @@ def test_lines_may_be_longer_than_what_is_read_at_once(
     name = "Größe ✓ 😀" * 20
     text = f'{{"user": "{name}", "n": 1}}\n\nnonsense\n{{"user": "ann", "n": 3}}'
     (tmp_path / "in").write_text(text)
-    rows, refused = read(tmp_path / "in", JSON)
+    rows, rejected = read(tmp_path / "in", JSON)
     assert rows == [{"user": name, "n": 1}, ANN]
-    assert [(number, line) for number, line, _ in refused] == [(3, b"nonsense")]
+    assert [(number, line) for number, line, _ in rejected] == [(3, b"nonsense")]
     (tmp_path / "in").write_text('user,n\n"a\nb",1\nx\nann,3\n')
-    rows, refused = read(tmp_path / "in", Layout("csv", header=True, multi_line=True))
+    rows, rejected = read(tmp_path / "in", Layout("csv", header=True, multi_line=True))
     assert rows == [{"user": "a\nb", "n": 1}, ANN]
-    assert [(number, line) for number, line, _ in refused] == [(4, b"x")]
+    assert [(number, line) for number, line, _ in rejected] == [(4, b"x")]
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
@@ -186,19 +186,21 @@ def test_csv_has_the_layout_that_the_program_says(tmp_path: Path) -> None:
 def test_lines_of_csv_are_refused_with_their_numbers(tmp_path: Path) -> None:
     text = 'user,n\nann,x\n\nann,3\nann,"a\nb"\nann,3,4\n"ann'
     (tmp_path / "in").write_text(text)
-    rows, refused = read(tmp_path / "in", HEADED)
+    rows, rejected = read(tmp_path / "in", HEADED)
     assert rows == [ANN]
-    assert [(number, line.decode()) for number, line, _ in refused] == [
+    assert [(number, line.decode()) for number, line, _ in rejected] == [
         (2, "ann,x"), (5, 'ann,"a'), (6, 'b"'), (7, "ann,3,4"), (8, '"ann'),
     ]  # fmt: skip
-    reasons = [reason.removeprefix("the value is no csv of the schema: ") for *_, reason in refused]
+    reasons = [
+        reason.removeprefix("the value is no csv of the schema: ") for *_, reason in rejected
+    ]
     assert reasons == [
         "Expected 'int | null', got 'str' - at '$.n'", "unexpected end of data",
         "2 fields are wanted, not 1", "2 fields are wanted, not 3", "unexpected end of data",
     ]  # fmt: skip
-    rows, refused = read(tmp_path / "in", Layout("csv", header=True, multi_line=True))
+    rows, rejected = read(tmp_path / "in", Layout("csv", header=True, multi_line=True))
     assert rows == [ANN]
-    assert [(number, line.decode()) for number, line, _ in refused] == [
+    assert [(number, line.decode()) for number, line, _ in rejected] == [
         (2, "ann,x"), (5, 'ann,"a\nb"'), (7, "ann,3,4"), (8, '"ann'),
     ]  # fmt: skip
 
@@ -207,9 +209,9 @@ def test_folders_say_columns(tmp_path: Path) -> None:
     folder = tmp_path / "n=3"
     folder.mkdir()
     (folder / "in").write_text('{"user": "ann", "n": "x"}\nnonsense\n')
-    rows, refused = read(folder / "in", JSON, folder=tmp_path)
+    rows, rejected = read(folder / "in", JSON, folder=tmp_path)
     assert rows == [ANN]
-    assert len(refused) == 1
+    assert len(rejected) == 1
     only = pa.schema([("n", pa.int32())])
     assert read(folder / "in", JSON, only, folder=tmp_path)[0] == [{"n": 3}]
     (folder / "in").write_text("ann\n")

@@ -20,7 +20,7 @@ _MANY_WINDOWS = 16
 _FEW_ROWS = 1000
 """Where there are many windows and, as a rule, fewer rows in each, all go out in one table."""
 _SOME_ROWS = 10_000
-"""How many rows tell whether keys repeat."""
+"""How many rows show whether keys repeat."""
 _HARDLY_REPEAT, _OFTEN_REPEAT = 0.9, 0.35
 """The part of those rows that are different, where keys hardly repeat, or often."""
 
@@ -71,7 +71,7 @@ class Scatter:
         return fewer
 
     def _different(self, table: pl.DataFrame) -> float:
-        """How many of the rows have a key and window of their own, as far as some of them tell.
+        """How many of the rows have a key and window of their own, as far as some of them show.
 
         Many keys are folded in less time and room after they have been cut apart, few before; and
         very few together with their windows.

@@ -43,7 +43,7 @@ class Recreated:
         if self.topics.source.on_data_loss == "fail":
             fix = (
                 "to read the new topic from its beginning, write read_kafka(…, "
-                "on_data_loss='continue') and run the job again; to begin anew, give the job "
+                "on_data_loss='continue') and run the job again; to start over, give the job "
                 "another name or checkpoint"
             )
         return KafkaError(

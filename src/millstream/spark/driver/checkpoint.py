@@ -161,12 +161,12 @@ def _check(name: str, path: str, kept: dict[str, Any], now: list[str]) -> None:
     change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))
     fix = (
         "run the program that the state is of (other sinks and other steps without state are "
-        "welcome), or give the job another name or checkpoint to begin anew"
+        "welcome), or give the job another name or checkpoint to start over"
     )
     if any(line[1:].startswith(OF) for line in change if line[0] in "+-"):
         fix = (
             "leave the order of the sinks, and the steps before those without a name, as they "
-            f"were: nothing else tells them apart. Or begin anew, with names: {NAMES}"
+            f"were: nothing else distinguishes them. Or start over, with names: {NAMES}"
         )
     raise RunError(
         "MS207",

@@ -53,10 +53,10 @@ def check_no_state(place: Folder) -> None:
     if place.names("spark") or place.folders("spark"):
         raise RunError(
             "MS210",
-            f"the checkpoint {place.path!r} has state of Spark, but no {PLAN}: nothing tells which "
+            f"the checkpoint {place.path!r} has state of Spark, but no {PLAN}: nothing says which "
             "job the state is of, or what that job has written",
             fix=f"put {PLAN} back from a copy of the checkpoint, or give the job another name or "
-            "checkpoint to begin anew",
+            "checkpoint to start over",
         )
 
 
@@ -118,5 +118,5 @@ def _damaged(place: Folder, file: str, why: str) -> RunError:
         "MS210",
         f"the checkpoint {place.path!r} is damaged: {file} {why}",
         fix="put the folder back from a copy that was made while the job was stopped, or give the "
-        "job another name or checkpoint to begin anew",
+        "job another name or checkpoint to start over",
     )

@@ -16,7 +16,7 @@ def lost_records(text: str) -> KafkaError | None:
         "MS350",
         f"records were gone before they were read, by retention or with their topic: "
         f"{found['what']}",
-        fix="keep records for longer than the job may be away, retention.ms; to go on without "
+        fix="keep records for longer than the job may be away, retention.ms; to continue without "
         "them, counted, write read_kafka(…, on_data_loss='continue')",
     )
 

@@ -111,7 +111,7 @@ def start_workers(spark: SparkSession) -> None:
 
 def _nothing(spark: SparkSession) -> None:
     """A task for each core, which does nothing."""
-    with suppress(Exception):  # what is wrong with workers, the job's own tasks tell
+    with suppress(Exception):  # what is wrong with workers, the job's own tasks report
         count = spark.sparkContext.defaultParallelism
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 
@@ -177,7 +177,7 @@ def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[s
         "spark.buffer.pageSize": "8m",
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.ui.enabled": "false",
-        # Spark remembers a thousand jobs, stages and plans for the pages that nobody can look at.
+        # Spark remembers a thousand jobs, stages and plans for pages that are not served.
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "500",
@@ -191,8 +191,8 @@ def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[s
         # and each waits until the one before it is acknowledged.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": _sockets(),
-        # Spark tells the workers of stateful operators nothing of this. Where it tells others, they
-        # are forked from a second daemon, and none serves both.
+        # Spark does not give this to the workers of stateful operators. If it gave it to others,
+        # they would be forked from a second daemon, and none would serve both.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         # Users' functions import what is beside the program, wherever that was started from.
         "spark.executorEnv.PYTHONPATH": _beside_the_program(),
@@ -208,7 +208,7 @@ def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:
 
     On few cores a collector with threads of its own takes them from the job, and Java's first
     choice lets the heap grow to twice what the simplest one does. A program whose environment says
-    which collector it wants has it: Java takes only one. Classes alone would have Java stop and
+    which collector to use has it: Java takes only one. Classes alone would have Java stop and
     collect all garbage four times until all that Spark needs are there, at last for 0.2 s.
     """
     chosen = any(_COLLECTOR in env.get(name, "") for name in _JAVA_OPTIONS)
@@ -217,7 +217,7 @@ def java_options(cores: int, short: bool, env: Mapping[str, str]) -> str:
 
 
 def _cores() -> int:
-    """The cores that this process may use, as far as the system tells."""
+    """The cores that this process may use, as far as the system says."""
     may_use = getattr(os, "sched_getaffinity", None)  # which macOS does not have
     return len(may_use(0)) if may_use else os.cpu_count() or 1
 

@@ -36,7 +36,7 @@ def quiet_errors() -> None:
 
 @contextmanager
 def less_noise() -> Iterator[None]:
-    """What a Java that is started meanwhile says passes through this process, less the noise."""
+    """The output of a Java that is started meanwhile passes through this process, filtered."""
     stderr = os.dup(2)
     said, says = os.pipe()
     os.dup2(says, 2)  # which Java inherits
@@ -49,7 +49,7 @@ def less_noise() -> Iterator[None]:
 
 
 def _pass_on(said: int, stderr: int) -> None:
-    """Passes lines on until nobody is left to say any."""
+    """Passes lines on until all writers have closed."""
     with open(said, "rb") as lines, open(stderr, "wb", buffering=0) as out:
         noise = stack = False
         for line in lines:

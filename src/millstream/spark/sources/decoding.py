@@ -1,6 +1,6 @@
 """Makes columns of the values of records: JSON or CSV, in the types that the schema says.
 
-A value is taken as a whole, or refused with the reason. msgspec does the reading: it is several
+A value is taken as a whole, or rejected with the reason. msgspec does the reading: it is several
 times as fast as anything else that checks each value against its type, and reports what is wrong
 where. (Polars' own JSON reader makes 1 of 1.7, and null of a number that is too large.)
 """
@@ -38,13 +38,13 @@ _BEYOND_FLOAT = 2.0**128 - 2.0**103
 """From here on, a number is nearer to infinity than to the largest FLOAT."""
 
 Reasons = dict[int, str]
-"""Why values are refused, by their places."""
+"""Why values are rejected, by their places."""
 
 
 def decoded(
     values: Sequence[bytes | None], format: RecordFormat, schema: pa.Schema
 ) -> tuple[pl.DataFrame, Reasons]:
-    """The columns of all values, null where one is refused, and why."""
+    """The columns of all values, null where one is rejected, and why."""
     return _decoded(values, _reader(format, schema), format, schema)
 
 
@@ -62,22 +62,22 @@ def decoded_fields(
 def _decoded(
     values: Sequence[Any], read: Callable[[Any], Any], format: RecordFormat, schema: pa.Schema
 ) -> tuple[pl.DataFrame, Reasons]:
-    refused: Reasons = {}
+    rejected: Reasons = {}
     try:
         found = [read(value) for value in values]
     except (*_UNREADABLE, TypeError, AttributeError):  # the last two: there is no value
-        found = list(_one_by_one(values, read, refused, format))
+        found = list(_one_by_one(values, read, rejected, format))
     columns = [
-        _column(list(map(attrgetter(f"f{i}"), found)), field, refused)
+        _column(list(map(attrgetter(f"f{i}"), found)), field, rejected)
         for i, field in enumerate(schema)
     ]
-    return from_arrow(pa.Table.from_arrays(columns, schema=schema)), refused
+    return from_arrow(pa.Table.from_arrays(columns, schema=schema)), rejected
 
 
 def _one_by_one(
     values: Sequence[Any],
     read: Callable[[Any], Any],
-    refused: Reasons,
+    rejected: Reasons,
     format: RecordFormat,
 ) -> Iterator[Any]:
     """The values that can be read; for the others, one without anything, and the reason."""
@@ -85,12 +85,12 @@ def _one_by_one(
     for place, value in enumerate(values):
         try:
             if value is None:
-                refused[place] = "the record has no value"
+                rejected[place] = "the record has no value"
                 yield nothing
             else:
                 yield read(value)
         except _UNREADABLE as error:
-            refused[place] = f"the value is no {format} of the schema: {_said(error)}"
+            rejected[place] = f"the value is no {format} of the schema: {_said(error)}"
             yield nothing
 
 
@@ -186,7 +186,7 @@ def _python(kind: pa.DataType) -> Any:
     return simple[kind]
 
 
-def _column(values: list[Any], field: pa.Field, refused: Reasons) -> pa.Array:
+def _column(values: list[Any], field: pa.Field, rejected: Reasons) -> pa.Array:
     """A column of values, of which some may be found not to fit after all."""
     kind = field.type
     if pa.types.is_timestamp(kind) and kind.tz:
@@ -206,7 +206,7 @@ def _column(values: list[Any], field: pa.Field, refused: Reasons) -> pa.Array:
             made.append(finished)
         except _UNFIT as error:
             why = f"column {field.name!r} has no {type_name(kind)}: {_said(error)}"
-            refused.setdefault(place, why)
+            rejected.setdefault(place, why)
             made.append(None)
     return pa.array(made, kind)
 
@@ -291,7 +291,7 @@ def _fields(finishers: dict[str, Finisher]) -> Finisher:
 
 
 def _single(value: float | str | None) -> float | None:
-    """A FLOAT, refused if it would be infinite and is not said to be."""
+    """A FLOAT, rejected if it would be infinite and is not said to be."""
     found = float(value) if isinstance(value, str) else value
     if found is not None and _BEYOND_FLOAT <= abs(found) < math.inf:
         raise ValueError(f"{found} does not fit")
@@ -299,7 +299,7 @@ def _single(value: float | str | None) -> float | None:
 
 
 def _exactly(precision: int, scale: int) -> Finisher:
-    """Decimals with that many digits, refused if that takes any away."""
+    """Decimals with that many digits, rejected if that takes any away."""
     exact = exactly(precision, scale)
 
     def finish(value: Decimal | None) -> Decimal | None:

@@ -1,8 +1,8 @@
-"""How Spark packs files into tasks: by settings that a job keeps for all of its lives.
+"""How Spark assigns files to tasks: by settings that a job keeps when it is resumed.
 
-The rows that a task reads are a slice of each sink that they go straight to, and a batch that is
-done again must have the same slices. But Spark packs files by the number of its cores, and by
-settings that it looks up anew for each batch.
+The rows that a task reads are a slice of each sink that they go straight to, and a retried batch
+must have the same slices. But Spark assigns files by the number of its cores, and by settings that
+it reads again for each batch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def keep_file_tasks(spark: SparkSession, kept: FileTasks, ours: bool) -> None:
         raise RunError(
             "MS206",
             "the Spark session packs files into other tasks than it did when the job began: if a "
-            "batch had to be done again, its rows would be in other slices of the sinks",
+            "batch had to be retried, its rows would be in other slices of the sinks",
             fix=f"before run(): {'; '.join(_said(name, kept) for name in others)}",
         )
 

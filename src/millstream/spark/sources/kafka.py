@@ -220,7 +220,7 @@ class Positions:
             self._consumers[number].commit(offsets=offsets, asynchronous=False)
             self._committed[number] = ends
         except KafkaException as error:
-            _log.warning("the group's positions were not told: %s", error)
+            _log.warning("the positions of the group were not committed: %s", error)
 
 
 def _may_commit(topics: Topics, group: str) -> bool:

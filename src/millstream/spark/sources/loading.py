@@ -87,7 +87,7 @@ class Decoded:
     """Some lines of a file: the columns of those that could be read, and the others."""
 
     rows: pl.DataFrame
-    refused: list[tuple[int, bytes, str]]
+    rejected: list[tuple[int, bytes, str]]
     """The number of a line, its text, and the reason."""
 
 

@@ -14,7 +14,7 @@ ENVELOPE = (
     "shard int, node string, kind string, start bigint, end bigint, elements bigint, "
     "split string, value bigint, payload binary, port string"
 )
-"""The columns of an envelope, as Spark is told them."""
+"""The columns of an envelope, for Spark."""
 
 ARROW = pa.schema(
     [

@@ -13,7 +13,7 @@ from pyspark import TaskContext
 
 from millstream.engine.rows import (
     from_arrow,
-    refused,
+    rejected_rows,
     with_places,
     with_time,
 )
@@ -112,7 +112,9 @@ class StageRun:
             self.counts.add(step, "rejected", rows[column].null_count())
         for each in stage.rejects:
             lines = [text.rsplit("\n", 1) for text in rows[each.column].drop_nulls()]
-            bad = refused(each.step, [why for why, _ in lines], [record for _, record in lines])
+            bad = rejected_rows(
+                each.step, [why for why, _ in lines], [record for _, record in lines]
+            )
             self.reject(each.step, bad, each.tasks)
         for part in self._by_split(rows):
             for columns, tasks in stage.inputs:

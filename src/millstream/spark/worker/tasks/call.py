@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import fitting, from_python, refused, to_python
+from millstream.engine.rows import fitting, from_python, rejected_rows, to_python
 from millstream.plan.build.functions import function_name
 from millstream.plan.nodes import Function
 from millstream.plan.records import record_text
@@ -35,7 +35,7 @@ class Call(RejectingTask):
             records.append(record_text(record))
 
         made = apply(self.node, to_python(rows), reject)
-        run.reject(self.step, refused(self.step, reasons, records), self.rejected)
+        run.reject(self.step, rejected_rows(self.step, reasons, records), self.rejected)
         what = f"a result of {function_name(self.node.function)}"
         with fitting(what, self.node.schema, self.step):
             columns = from_python(made, self.schema)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import hidden_in, refused
+from millstream.engine.rows import hidden_in, rejected_rows
 from millstream.plan.nodes import KafkaSource
 from millstream.plan.records import record_text
 from millstream.spark.sources.decoding import decoded
@@ -31,7 +31,7 @@ class Decode(RejectingTask):
         if why:
             bad = sorted(why)
             records = [record_text(self._described(r)) for r in rows[bad].iter_rows(named=True)]
-            lines = refused(self.step, [why[place] for place in bad], records)
+            lines = rejected_rows(self.step, [why[place] for place in bad], records)
             run.reject(self.step, lines, self.rejected)
             made = made[[place for place in range(made.height) if place not in why]]
         self.give(made, run)

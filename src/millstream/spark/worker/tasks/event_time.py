@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from millstream.engine.rows import TIME, micros_of, refused, timed, to_python
+from millstream.engine.rows import TIME, micros_of, rejected_rows, timed, to_python
 from millstream.model.watermarks import Punctuated, why_ahead
 from millstream.plan.records import record_text
 from millstream.spark.worker.marks import Follow
@@ -43,5 +43,5 @@ class Time(RejectingTask):
         beyond = (times > run.latest(follow)).fill_null(False)
         records = [record_text(row.values) for row in to_python(rows.filter(beyond))]
         why = why_ahead(follow.policy, self.column, follow.ahead)
-        run.reject(self.step, refused(self.step, [why] * ahead, records), self.rejected)
+        run.reject(self.step, rejected_rows(self.step, [why] * ahead, records), self.rejected)
         return rows.filter(~beyond)

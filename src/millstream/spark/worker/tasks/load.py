@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.rows import from_arrow, refused, with_places, with_time
+from millstream.engine.rows import from_arrow, rejected_rows, with_places, with_time
 from millstream.plan.layouts import Layout
 from millstream.plan.records import record_text
 from millstream.spark.sources.loading import CONTENT, PATH, Decoded, decoded_lines, loaded
@@ -44,7 +44,7 @@ class Load(RejectingTask):
         for path, content in zip(rows[PATH], contents, strict=True):
             number = 0
             for part in self._parts(path, content):
-                run.counts.add(self.step, "read", part.rows.height + len(part.refused))
+                run.counts.add(self.step, "read", part.rows.height + len(part.rejected))
                 self._reject(path, part, run)
                 made = with_time(part.rows)
                 if self.ordered:
@@ -62,10 +62,10 @@ class Load(RejectingTask):
     def _reject(self, path: str, part: Decoded, run: StageRun) -> None:
         records = [
             record_text({"file": path.removeprefix("file:"), "line": line, "value": as_text(text)})
-            for line, text, _ in part.refused
+            for line, text, _ in part.rejected
         ]
-        reasons = [why for _, _, why in part.refused]
-        run.reject(self.step, refused(self.step, reasons, records), self.rejected)
+        reasons = [why for _, _, why in part.rejected]
+        run.reject(self.step, rejected_rows(self.step, reasons, records), self.rejected)
 
     def _split(self, rows: pl.DataFrame, run: StageRun) -> None:
         if self.split is None:
