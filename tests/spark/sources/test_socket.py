@@ -141,7 +141,7 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
         LinesReader("127.0.0.1", port, "in").read({"lines": 0})
     assert str(error.value) == (
         f"MS216 in step 'in': the server at 127.0.0.1:{port} cannot be reached: "
-        "[Errno 111] Connection rejected\n"
+        "[Errno 111] Connection refused\n"
         "  What to do: see that a server listens there, such as nc -lk 9999, and run the job again"
         "\n  More: millstream help MS216"
     )
