@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +22,8 @@ def own_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a disk of its own, of a megabyte."""
     folder = tmp_path_factory.mktemp("disk")
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True
-    )
-    if mounted.returncode != 0:
+    if os.geteuid() != 0:  # no other way makes a disk that is really full
         pytest.skip("only root can mount a small disk")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
     yield folder
     subprocess.run(["umount", folder], check=True)
