@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from millstream.kafka import local
 from millstream.kafka.local.cluster import Cluster
 from millstream.kafka.local.jars import jars
 from millstream.kafka.local.registry import STATE, forget
+from millstream.system.data_directory import DATA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +30,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 # Local brokers of the tests are no business of those who run them, nor the other way round.
 os.environ[STATE] = tempfile.mkdtemp(prefix="millstream-tests-")
 atexit.register(shutil.rmtree, os.environ[STATE], ignore_errors=True)
+
+# Nor are their jobs.
+os.environ[DATA] = str(Path(os.environ[STATE], "data"))
 
 # A shell without job control starts what runs in the background deaf to Ctrl-C; tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

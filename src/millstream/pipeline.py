@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from millstream.model.arguments import one_of
 from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError
+from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.files import checked_path
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
@@ -119,6 +120,17 @@ class Pipeline:
         from millstream.jobs.launch import explain
 
         print(explain(self.sinks))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The logical plan as a dict, which can be written as JSON: each step and its inputs.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int", name="numbers")
+        >>> steps = numbers.filter("n > 1").collect("big").to_dict()["steps"]
+        >>> [(step["id"], step["inputs"]) for step in steps]
+        [('numbers', []), ('filter-1', ['numbers']), ('sink:big', ['filter-1'])]
+        """
+        return plan_as_data(*self.sinks)
 
     def __repr__(self) -> str:
         return f"<Pipeline: {', '.join(repr(sink.name) for sink in self.sinks)}>"

@@ -18,6 +18,7 @@ from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import on_interrupt
 
 if TYPE_CHECKING:
+    from millstream.jobs.registry.recorder import Recorder
     from millstream.spark.driver.streaming_job import StreamingJob
 
 
@@ -34,11 +35,13 @@ class Job:
         sinks: tuple[Node, ...],
         tracker: Tracker,
         rows: Callable[[str], list[dict[str, Any]]],
+        recorder: Recorder | None = None,
     ) -> None:
         self.name = name
         self._sinks = sinks
         self._tracker = tracker
         self._rows = rows
+        self._recorder = recorder
         self._stream: StreamingJob | None = None
 
     def rows(self, sink: str | None = None) -> list[dict[str, Any]]:
@@ -119,6 +122,8 @@ class Job:
         with stream.outcome.awaited():
             yield
             stream.join()
+        if self._recorder is not None:
+            self._recorder.close()
         stream.outcome.check()
 
     def _no_such(self, sink: str | None, collected: list[str]) -> PlanError:

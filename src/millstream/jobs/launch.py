@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from millstream.jobs.in_process import no_rows, run_to_the_end
 from millstream.jobs.job import Job, in_memory
 from millstream.model.errors import PlanError, RunError
+from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
+from millstream.reports.tracker import Tracker
+
+if TYPE_CHECKING:
+    from millstream.jobs.registry.recorder import Recorder
 
 Mode = Literal["streaming", "batch"]
 
@@ -80,16 +85,30 @@ def _run_on_spark(
         for sink in sinks_of(plan.sinks):
             sink.check_results(anew=ends and checkpoint is None)
         owner = on_spark.take_ownership(name, checkpoint, take_over) if streaming else None
+        tracker = Tracker()
+        recorder = _recorder(name, checkpoint, sinks, tracker) if owner is not None else None
         try:
             prepared = on_spark.prepare(name, sinks, plan, spark, streaming, announce)
             if not streaming:
-                return on_spark.run_batch(prepared)
+                return on_spark.run_batch(prepared, tracker)
             ours = spark is None
-            return on_spark.start_streaming(prepared, checkpoint, owner, every, restarts, ours)
-        except BaseException:
+            return on_spark.start_streaming(
+                prepared, checkpoint, owner, every, restarts, ours, tracker, recorder
+            )
+        except BaseException as error:
+            if recorder is not None:
+                recorder.fail(error)
             if owner is not None:
                 owner.release()
             raise
+
+
+def _recorder(
+    name: str, checkpoint: str | None, sinks: tuple[Node, ...], tracker: Tracker
+) -> Recorder:
+    from millstream.jobs.registry.recorder import Recorder
+
+    return Recorder(name, f"{str(checkpoint).rstrip('/')}/{name}", plan_as_data(*sinks), tracker)
 
 
 def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:

@@ -19,6 +19,7 @@ from millstream.system.interrupts import interruptible, on_interrupt
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from millstream.jobs.registry.recorder import Recorder
     from millstream.jobs.starting import Announce
     from millstream.physical.plan import Physical
     from millstream.spark.driver.ownership import Owner
@@ -103,14 +104,13 @@ def take_ownership(name: str, checkpoint: str | None, take_over: bool) -> Owner 
     return Owner.take(name, checkpoint, take_over)
 
 
-def run_batch(prepared: Prepared) -> Job:
+def run_batch(prepared: Prepared, tracker: Tracker) -> Job:
     """Runs the program over all that its sources have, and returns when that is written."""
     from millstream.jobs.starting import RUNNING
     from millstream.spark.driver import batch_job
     from millstream.spark.driver.ledger import Ledger
 
     plan, session = prepared.plan, prepared.session
-    tracker = Tracker()
     ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
     prepared.announce(RUNNING)
     try:
@@ -132,12 +132,15 @@ def start_streaming(
     every: str | None,
     restarts: int,
     ours: bool,
+    tracker: Tracker,
+    recorder: Recorder | None,
 ) -> Job:
     """Starts the query; returns when it has ended, if all its sources end.
 
     ``ours`` is a session that Millstream has made, and may set up as the job needs it.
     """
     from millstream.jobs.starting import RUNNING
+    from millstream.physical.plan import parallelism_of
     from millstream.spark.compat.remote import is_remote
     from millstream.spark.driver.checkpoint import opened
     from millstream.spark.driver.failures import explained
@@ -151,14 +154,13 @@ def start_streaming(
     packed = checkpoint is not None and plan.slices_by_tasks
     file_tasks = file_task_settings(session) if packed else None
     folder = opened(name, checkpoint, plan, prepared.labels, file_tasks, owner)
-    tracker = Tracker()
     with folder.closed_on_failure():
         if packed and folder.file_tasks is not None:
             keep_file_tasks(session, folder.file_tasks, ours=ours and not remote)
         kept = None if folder.fleeting else folder.folder
         shards = ShardProgress.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
         ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, shards)
-    job = Job(name, prepared.sinks, tracker, ledger.rows)
+    job = Job(name, prepared.sinks, tracker, ledger.rows, recorder)
     try:
         with (
             on_interrupt(signal.default_int_handler),
@@ -172,6 +174,10 @@ def start_streaming(
                 undo=StreamingJob.abandon,
             )
         end_with_the_program(job._stream)
+        if recorder is not None:
+            splits = {source: len(each.splits) for source, each in topics.items()}
+            recorder.describe(parallelism_of(plan, len(folder.labels), splits))
+            recorder.on_stop(job._stream.stop)
         prepared.announce(RUNNING)
         if all(source.bounded for source in plan.sources):
             with on_interrupt(signal.default_int_handler), job._awaited(job._stream):

@@ -60,6 +60,8 @@ CODES = {
     "MS222": "an unsupported version of Spark",
     "MS223": "a process of Spark that keeps dying",
     "MS224": "an incomplete result table",
+    "MS225": "a registry of jobs that cannot be used",
+    "MS226": "an unknown job",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that failed",
     "MS303": "a missing or wrong jar",

@@ -13,7 +13,7 @@ which each row is read once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -28,6 +28,7 @@ from millstream.physical.reading import (
     may_reject,
 )
 from millstream.plan.lineage import allowed_ahead
+from millstream.plan.names import step_id
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -212,6 +213,21 @@ class Physical:
             isinstance(i.node, EventTime) and allowed_ahead(i.node) is not None
             for i in self.instances
         )
+
+
+def parallelism_of(plan: Physical, shards: int, splits: Mapping[str, int]) -> dict[str, int]:
+    """In how many tasks steps run, by their ids, as far as that is known before they run.
+
+    Operators and what comes after them run in shards, what reads Kafka in at most as many tasks as
+    topics have partitions; the tasks of files depend on what is there.
+    """
+    known: dict[str, int] = {}
+    for instance in plan.instances:
+        if instance.stage > 0 or isinstance(instance.node, Stateful):
+            known[step_id(instance.node)] = shards
+        elif instance.source is not None and instance.source.name in splits:
+            known[step_id(instance.node)] = splits[instance.source.name]
+    return known
 
 
 def physical(sinks: Sequence[Node], sees_files: bool = True) -> Physical:

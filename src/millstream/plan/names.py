@@ -46,6 +46,11 @@ def kind_of(node: Node) -> str:
     return "_".join(words).lower()
 
 
+def step_id(node: Node) -> str:
+    """Identifies a step in a program: its name, with a prefix for a sink, which has its own."""
+    return f"sink:{node.name}" if isinstance(node, Sink) else node.name
+
+
 def automatic_name(kind: str, *inputs: Node) -> str:
     """The first free name of that kind after the steps behind ``inputs``."""
     return _free(kind, {node.name for node in walk(*inputs)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import get_args
 
@@ -27,6 +27,9 @@ _KEPT = 64  # a batch is retried at once or never: older ones are kept in the to
 _RATE_SECONDS = 30.0
 _RATE_BATCHES = 5
 
+Listener = Callable[[BatchReport | None], None]
+"""What is called after each batch, with its report, and after each other change, with None."""
+
 
 class Tracker:
     """Adds up what a job reports. Any thread may call any method.
@@ -42,6 +45,7 @@ class Tracker:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._listeners: list[Listener] = []
         self._state: State = "starting"
         self._error: str | None = None
         self._restarts = 0
@@ -56,6 +60,10 @@ class Tracker:
         self._lost: Counter[str] = Counter()
         self._ahead: Counter[str] = Counter()
 
+    def subscribe(self, listener: Listener) -> None:
+        """Calls a function after each change, in the thread that reports it."""
+        self._listeners.append(listener)
+
     def state(self, state: State) -> None:
         """Sets where the job is. It never moves back, whichever thread calls last."""
         with self._changed:
@@ -63,18 +71,20 @@ class Tracker:
                 return
             self._state = state
             self._changed.notify_all()
+        self._notify()
 
     def fail(self, error: str) -> None:
         """Sets that the job has failed, and why."""
         with self._changed:
             self._error = error
-            self.state("failed")
+        self.state("failed")
 
     def restart(self) -> None:
         """Counts a restart of the query."""
         with self._changed:
             self._restarts += 1
             self._changed.notify_all()
+        self._notify()
 
     def resume(self, before: BatchReport) -> None:
         """Sets where a resumed job was before: watermark, state and splits, until a batch ends."""
@@ -94,6 +104,7 @@ class Tracker:
             self._recent[report.batch] = report
             self._forget()
             self._changed.notify_all()
+        self._notify(report)
 
     def progress(self, now: float | None = None) -> Progress:
         """The progress of the job; ``now`` is in seconds since 1970-01-01 UTC."""
@@ -132,6 +143,10 @@ class Tracker:
         """
         with self._changed:
             self._changed.wait(timeout)
+
+    def _notify(self, report: BatchReport | None = None) -> None:
+        for listener in self._listeners:
+            listener(report)
 
     def _add(self, report: BatchReport, times: int) -> None:
         self._batches += times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import socket
 import subprocess
@@ -50,6 +51,14 @@ def machine() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
+
+
+def current_user() -> str:
+    """The name of the user that this process runs as."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for it
+        return str(os.getuid())
 
 
 def spawn(

@@ -155,7 +155,7 @@ def test_who_takes_over_is_the_owner_and_the_one_before_notices(tmp_path):
 
 
 def _user_and_host() -> str:
-    return f"{ownership._user()}@{ownership.socket.gethostname()}"
+    return f"{ownership.current_user()}@{ownership.socket.gethostname()}"
 
 
 def test_of_many_that_begin_at_once_one_becomes_the_owner(tmp_path):

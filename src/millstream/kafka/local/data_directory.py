@@ -7,7 +7,6 @@ unless another is named.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +16,13 @@ from millstream.kafka.local.cluster import Cluster, read_cluster, unusable
 from millstream.kafka.local.jars import Say
 from millstream.kafka.local.registry import running_clusters
 from millstream.model.errors import KafkaError
+from millstream.system.data_directory import data_directory, make_data_directory
 from millstream.system.locking import locked
 
 
 def data_folder(data: str | Path | None = None) -> Path:
     """The folder of the cluster of a data directory: the given one, else the default."""
-    root = data or os.environ.get("MILLSTREAM_DATA") or ".millstream"
-    return Path(root).expanduser().absolute() / "kafka"
+    return data_directory(data) / "kafka"
 
 
 def known(data: str | Path | None = None) -> Cluster | None:
@@ -66,9 +65,7 @@ def locked_folder(data: str | Path | None, say: Say) -> Iterator[Path]:
     """The folder of a cluster, locked, so that one process at a time changes it."""
     folder = data_folder(data)
     try:
-        if not folder.parent.exists():
-            folder.parent.mkdir(parents=True)
-            (folder.parent / ".gitignore").write_text("*\n")
+        make_data_directory(folder.parent)
         with locked(folder.parent / "kafka.lock", lambda: say("waiting for another process")):
             folder.mkdir(exist_ok=True)
             yield folder

@@ -11,7 +11,6 @@ other before it commits.
 
 from __future__ import annotations
 
-import getpass
 import json
 import logging
 import os
@@ -28,7 +27,7 @@ from typing import Any
 from millstream.model.errors import MillstreamError, RunError
 from millstream.sinks.fence import Fence, Record, newest_record, record_name
 from millstream.system.folders import Folder
-from millstream.system.processes import Process, machine
+from millstream.system.processes import Process, current_user, machine
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +176,7 @@ def _refused(job: str, place: Folder, record: Record, beat: Beat) -> RunError:
 def _about_this_process() -> dict[str, Any]:
     process = Process.own()
     return {
-        "user": _user(),
+        "user": current_user(),
         "host": socket.gethostname(),
         "machine": machine(),
         "pid": process.pid,
@@ -186,13 +185,6 @@ def _about_this_process() -> dict[str, Any]:
         "since": _now(),
         "clock": time.monotonic(),
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for it
-        return str(os.getuid())
 
 
 def _now() -> str:

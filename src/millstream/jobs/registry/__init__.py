@@ -1,0 +1,1 @@
+"""The registry of jobs: who runs what, since when, how it goes, and how it ended."""
