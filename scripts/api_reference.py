@@ -19,6 +19,7 @@ PAGE = ROOT / "docs" / "api.md"
 SECTIONS = {
     "millstream.sources": "Sources",
     "millstream.stream": "Streams",
+    "millstream.branches": "Streams",
     "millstream.pipeline": "Programs",
     "millstream.jobs.job": "Jobs",
     "millstream.reports.progress": "Jobs",
@@ -37,6 +38,7 @@ SECTIONS = {
 """The sections of the page, by the module in which a name is defined."""
 
 RETURNED = (
+    "millstream.branches.Branches",
     "millstream.jobs.job.Job",
     "millstream.reports.progress.Progress",
     "millstream.reports.progress.Split",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from millstream.branches import Branches
 from millstream.model.aggregates import Collect
 from millstream.model.durations import Duration
 from millstream.model.errors import PlanError, in_step
@@ -15,6 +16,7 @@ from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windows import Window
 from millstream.pipeline import Plan, checked_plan
 from millstream.plan.build import steps as building
+from millstream.plan.build.branch import branch
 from millstream.plan.build.grouping import grouping, late
 from millstream.plan.explain.details import columns, setting_lines
 from millstream.plan.explain.drawing import draw_plan
@@ -59,6 +61,24 @@ class Stream(Writable):
         <Stream 'filter-1': n INT>
         """
         return self._then(building.filter(self.node, condition, on_error))
+
+    def branch(self, *, on_error: OnError = "fail", **conditions: Any) -> Branches[Stream]:
+        """Several streams, by name: each row is in the first whose condition is true.
+
+        ``rest=True``, under any name and last, takes the rows of which no condition is true.
+        Without it, these are dropped. A condition that is null is not true; conditions after one
+        that is true are not computed. ``on_error`` is as in ``filter``.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (5,), (None,)], schema="n int")
+        >>> parts = numbers.branch(big="n > 3", small="n <= 3", rest=True)
+        >>> parts.big
+        <Stream 'select-1': n INT>
+        >>> ms.pipeline(parts.big.collect("big"), parts.rest.collect("rest")).run().rows("rest")
+        [{'n': None}]
+        """
+        outputs = branch(self.node, conditions, on_error)
+        return Branches({name: self._then(node) for name, node in outputs.items()})
 
     def select(self, *expressions: Any, on_error: OnError = "fail", **named: Any) -> Stream:
         """Rows with these columns and expressions; ``on_error`` is as in ``filter``.

@@ -6,6 +6,7 @@ _GROUP = ".key_by('team').window(ms.fixed('1m')).aggregate(total=ms.sum('points'
 _AGGREGATE = ".aggregate(total=ms.sum('points')), after key_by(…) and window(…)"
 _ROWS = ".collect('results').run().rows()"
 _WRITE = ".write_files(…), .write_kafka(…), .write_each(…), .write_console() or .collect()"
+_BRANCH = ".branch(big='points > 3', rest=True)"
 _UNION = ".union(other)"
 _ADD = ".with_columns(double='points * 2')"
 _BATCHES = ".map_batches(function, schema=…)"
@@ -19,6 +20,7 @@ _INSTEAD = {
     **dict.fromkeys(("withColumnRenamed", "rename"), ".select('old AS new', …)"),
     **dict.fromkeys(("selectExpr", "select_expr"), ".select('points * 2 AS double')"),
     **dict.fromkeys(("where", "query"), ".filter('points > 3')"),
+    **dict.fromkeys(("split", "partition", "route", "sideOutput", "side_output"), _BRANCH),
     **dict.fromkeys(("flatMap", "explode"), ".flat_map(function, schema=…)"),
     **dict.fromkeys(("mapPartitions", "mapInPandas", "mapInArrow"), _BATCHES),
     "apply": ".map(function, schema=…)",

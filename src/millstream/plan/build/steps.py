@@ -51,11 +51,11 @@ from millstream.plan.types.schema import Field, Schema
 REJECTED = Schema((Field("step", "STRING"), Field("reason", "STRING"), Field("record", "STRING")))
 
 
-def filter(input: Node, condition: Any, on_error: Any = "fail") -> Filter:
+def filter(input: Node, given: Any, on_error: Any = "fail") -> Filter:
     """Keeps the rows for which the condition is true."""
     step = automatic_name("filter", input)
     with in_step(step):
-        checked, choice = _condition(condition, input.schema), checked_on_error(on_error)
+        checked, choice = condition(given, input.schema), checked_on_error(on_error)
         return Filter(step, input.schema, input, checked, choice)
 
 
@@ -156,16 +156,17 @@ def named(node: Node, name: str) -> Node:
     return replace(node, name=name)
 
 
-def _condition(given: Any, schema: Schema) -> Expression:
-    condition = scalar(given, schema)
-    if condition.type not in (None, "BOOLEAN"):
-        test = "<> 0" if base_type(condition.type) in NUMBERS else "IS NOT NULL"
+def condition(given: Any, schema: Schema) -> Expression:
+    """An expression that is true or false of a row."""
+    found = scalar(given, schema)
+    if found.type not in (None, "BOOLEAN"):
+        test = "<> 0" if base_type(found.type) in NUMBERS else "IS NOT NULL"
         raise PlanError(
             "MS112",
-            f"the condition {condition.text!r} is {condition.type}, not true or false",
-            fix=f"write a comparison, such as {f'{condition.text} {test}'!r}",
+            f"the condition {found.text!r} is {found.type}, not true or false",
+            fix=f"write a comparison, such as {f'{found.text} {test}'!r}",
         )
-    return condition
+    return found
 
 
 def named_columns(

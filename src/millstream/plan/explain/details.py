@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from millstream.model.amounts import counted
 from millstream.model.windowing import Windowing
+from millstream.plan.branch import Branch
 from millstream.plan.build.functions import function_name
 from millstream.plan.explain.words import keys_text, named_text, when_text, where_text
 from millstream.plan.nodes import (
@@ -51,6 +52,9 @@ def details(node: Node) -> list[Line]:
             return [("from", f"{quoted(node.column)}{watermark}")]
         case Filter():
             return [("keeps", f"{node.condition.text}{_failing(node)}")]
+        case Branch():
+            failing = f"a row of which a condition cannot be computed {_FATES[node.on_error]}"
+            return [*node.details, *([("failing", failing)] if node.on_error != "fail" else [])]
         case Select() | WithColumns():
             label = "gives" if isinstance(node, Select) else "adds"
             columns = ", ".join(named_text(n, e) for n, e in node.columns)

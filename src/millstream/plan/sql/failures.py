@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from millstream.model.errors import RunError
+from millstream.plan.branch import Branch
 from millstream.plan.nodes import (
     EventTime,
     Filter,
@@ -59,6 +60,9 @@ def sql_of(node: Node) -> Iterator[Sql]:
     match node:
         case Filter():
             yield Sql(node, "condition", "the condition", node.condition)
+        case Branch():
+            ((name, expression),) = node.columns
+            yield Sql(node, name, "the branch", expression)
         case Select() | WithColumns():
             for name, expression in node.columns:
                 yield Sql(node, name, f"column {name!r}", expression)
