@@ -25,7 +25,7 @@ from millstream.spark.worker.stateful_stage import Stage
 COUNTS = GroupingSpec(
     name="counts",
     windowing=checked_windowing(ms.fixed("10us")),
-    keys=(),
+    keys={"rows": ()},
     aggregates=(("n", ms.count(), False, False),),
     takes_retractions=False,
     tags=frozenset(),

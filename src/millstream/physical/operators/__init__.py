@@ -39,7 +39,7 @@ def spec_of(plan: Physical, node: Stateful, splits: Mapping[str, list[str]]) -> 
     feeding = plan.feeding(node)
     return kind(
         name=node.name,
-        keys=tuple(name for name, _ in node.ports[0].keys),
+        keys={port.name: tuple(name for name, _ in port.keys) for port in node.ports},
         tags=frozenset(tag for tag in node.tags if plan.is_read(node, tag)),
         feeds_operators=plan.feeds_operators(node),
         origins=plan.origins(node),

@@ -101,7 +101,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
     def rows(self, tag: str, table: pl.DataFrame) -> pl.DataFrame:
         """Panes, or rows that were late."""
         names = [name for name, _, _, _ in self.aggregates]
-        return pane_rows(table, list(self.keys), names) if tag == ROWS else late_rows(table)
+        return pane_rows(table, list(self.keys[ROWS]), names) if tag == ROWS else late_rows(table)
 
 
 def _as_text(aggregate: Aggregate, inputs: plan.AggregateInputs) -> Aggregate:

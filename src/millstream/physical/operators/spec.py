@@ -29,7 +29,8 @@ class OperatorSpec(ABC, Generic[_Made]):
     """
 
     name: str
-    keys: tuple[str, ...]
+    keys: dict[str, tuple[str, ...]]
+    """What users call the keys, by port. All ports have the same number of them."""
     tags: frozenset[str]
     feeds_operators: bool
     origins: dict[str, Silence]
@@ -40,7 +41,8 @@ class OperatorSpec(ABC, Generic[_Made]):
 
     @cached_property
     def engine_keys(self) -> list[str]:
-        return [f"key {i}" for i in range(len(self.keys))]
+        (count,) = {len(names) for names in self.keys.values()}
+        return [f"key {i}" for i in range(count)]
 
     @cached_property
     def operator(self) -> _Made:
