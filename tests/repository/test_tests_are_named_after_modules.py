@@ -42,12 +42,6 @@ BY_PROGRAMS = {
     "spark/sources/listing",
     "spark/sources/reading",
     "spark/types",
-    "spark/worker/batch_clock",
-    "spark/worker/emitted",
-    "spark/worker/processor",
-    "spark/worker/python_stage",
-    "spark/worker/stage_run",
-    "spark/worker/tasks/decode",
 }
 """Modules that whole programs test: what they do shows only in a running query."""
 
