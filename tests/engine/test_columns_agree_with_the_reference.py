@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
+from chains import SHAPES, as_rows, chain_of
 from millstream.engine.exchange import scatter
 from millstream.engine.state import arrivals, parts
 from millstream.model.errors import RunError
@@ -22,7 +23,6 @@ from scripts import (
     NUMBERS,
     OTHERS,
     refinements,
-    safe_triggers,
     settings_of_windows,
     steps,
     triggers,
@@ -131,37 +131,14 @@ OVER_TOTALS = {
 
 @settings(max_examples=150)
 @given(
-    windows(("fixed", "sliding", "session")),
-    safe_triggers(),
-    windows(("fixed", "session")),
-    safe_triggers(),
-    st.sampled_from([ms.accumulating, ms.retracting]),
-    st.sampled_from([0, "100d"]),
-    st.sampled_from(["end", "earliest", "latest"]),
+    SHAPES,
     st.sampled_from([NUMBERS["digits"], NUMBERS["floats"]]).flatmap(lambda v: steps(8, values=v)),
     st.sampled_from(["columnar", "shards"]),
     SIZES,
 )
-def test_a_chain_of_groupings_gives_the_same_panes(
-    first, first_trigger, second, second_trigger, refine, lateness, timestamp, script, engine, sizes
-):
-    default = ms.repeatedly(ms.at_watermark())
-    totals = (
-        test_stream("key string, value double, at double", event_time="at")
-        .key_by("key")
-        .window(first, allowed_lateness="100d", timestamp=timestamp)
-        .trigger(first_trigger or default)
-        .refine(ms.retracting)
-        .aggregate(total=ms.sum("value"), best=ms.max("value"))
-    )
-    spread = (
-        totals.key_by("total % 3 AS rest")
-        .window(second, allowed_lateness=lateness, timestamp="earliest")
-        .trigger(second_trigger or default)
-        .refine(refine)
-        .aggregate(**OVER_TOTALS)
-    )
-    assert_agree(spread, engine, sizes, steps=[_as_rows(step) for step in script])
+def test_a_chain_of_groupings_gives_the_same_panes(shape, script, engine, sizes):
+    chain = chain_of(shape, "double", **OVER_TOTALS)
+    assert_agree(chain, engine, sizes, steps=[as_rows(step) for step in script])
 
 
 @pytest.mark.parametrize("engine", ["reference", "columnar", "shards"])
@@ -193,12 +170,6 @@ def test_a_pane_of_the_global_window_falls_into_the_last_window_of_all(window, e
     )
     assert [(p.step, p.values, p.window[1], p.timing) for p in panes] == [(3, 2, inf, "ON_TIME")]
     assert not panes.late
-
-
-def _as_rows(step):
-    if not isinstance(step, Elements):
-        return step
-    return Elements({"key": k, "value": v, "at": float(t)} for k, v, t in step.items)
 
 
 @settings(max_examples=100)

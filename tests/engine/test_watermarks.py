@@ -220,10 +220,10 @@ def test_the_watermark_is_that_of_the_reference(silences, script):
     watermarks, plain, now = Watermarks(silences), InputWatermark(silences), 0
     for pause, tellings in script:
         now += pause
-        told = [Report(origin, split, w, now) for (origin, split), w, _ in tellings]
-        for each in told:
+        reports = [Report(origin, split, w, now) for (origin, split), w, _ in tellings]
+        for each in reports:
             watermarks.report(each.origin, each.split, each.watermark, now)
-        assert watermarks.advance(now) == plain.advance(told, now)
+        assert watermarks.advance(now) == plain.advance(reports, now)
         watermarks = Watermarks(silences, again(watermarks.channels))
 
 

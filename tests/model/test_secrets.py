@@ -50,7 +50,7 @@ def test_a_file_of_settings_and_the_command_line_name_where_a_secret_is(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, "needs a variable or a file"),
         ({"env": "A", "file": "b"}, "needs a variable or a file"),
@@ -58,7 +58,7 @@ def test_a_file_of_settings_and_the_command_line_name_where_a_secret_is(tmp_path
         ({"file": "/no/such/file"}, "/no/such/file: No such file or directory"),
     ],
 )
-def test_a_secret_that_is_not_there_is_an_error(given, told):
+def test_a_secret_that_is_not_there_is_an_error(given, message):
     with pytest.raises(KafkaError, match="MS329") as caught:
         ms.secret(**given)
-    assert told in caught.value.what
+    assert message in caught.value.what

@@ -37,7 +37,7 @@ def lines(capsys: pytest.CaptureFixture[str], explained: Any) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def told(capsys: pytest.CaptureFixture[str], explained: Any, label: str) -> list[str]:
+def texts_of(capsys: pytest.CaptureFixture[str], explained: Any, label: str) -> list[str]:
     """What the lines with a label say."""
     cut = [line.partition(f" {label}  ") for line in lines(capsys, explained)]
     return [text.strip() for _, found, text in cut if found]
@@ -117,7 +117,7 @@ def test_a_grouping_over_a_grouping_is_a_stage_of_its_own(capsys):
         "shuffle, by shard",
         "stage 2, in one call of Python for each shard",
     ]
-    assert told(capsys, users, "watermark") == [
+    assert texts_of(capsys, users, "watermark") == [
         "ascending() of 'files-1'",
         "that of 'aggregate-1'",
     ]
@@ -162,7 +162,7 @@ def test_what_can_be_combined_is_combined_before_the_shuffle(capsys, aggregate, 
 )
 def test_state_is_in_buckets_of_windows_or_of_keys(capsys, window, buckets):
     grouped = endless().key_by("user").window(window).aggregate(n=ms.count())
-    assert told(capsys, grouped, "buckets") == [buckets]
+    assert texts_of(capsys, grouped, "buckets") == [buckets]
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,13 @@ def test_state_is_in_buckets_of_windows_or_of_keys(capsys, window, buckets):
 )
 def test_batches_wait_where_nothing_fires_before_the_end(capsys, trigger, batches):
     grouped = endless().window(ms.fixed(10)).trigger(trigger).aggregate(n=ms.count())
-    assert told(capsys, grouped, "batches") == [batches]
+    assert texts_of(capsys, grouped, "batches") == [batches]
 
 
 def test_elements_and_emitted_panes_are_told_where_they_are_kept(capsys):
     windowed = endless().window(ms.fixed(10))
     lists = windowed.trigger(ms.repeatedly(ms.after_count(1))).refine(ms.retracting).group()
-    assert told(capsys, lists, "holds") == [
+    assert texts_of(capsys, lists, "holds") == [
         "a row for each key and window, their elements, what was emitted"
     ]
 
@@ -198,7 +198,7 @@ def test_the_clock_is_told_where_a_trigger_or_an_idle_split_needs_it(
 ):
     trigger = ms.at_watermark(early=early)
     grouped = endless(watermark).window(ms.fixed(10)).trigger(trigger).aggregate(n=ms.count())
-    (time,) = told(capsys, grouped, "time")
+    (time,) = texts_of(capsys, grouped, "time")
     assert ("and the clock" in time) is needed
     assert ("nothing waits for the clock" in time) is not needed
 

@@ -67,11 +67,11 @@ def test_options_are_told_where_they_differ_from_the_usual(
     windowed = SCORES.window(
         ms.fixed(60), on_time="if_changed", closing="always", timestamp="latest"
     ).trigger(ms.after_count(1), allow_data_loss=True)
-    told = lines(capsys, windowed.aggregate(n=ms.count()))
-    assert told[3] == (
+    shown = lines(capsys, windowed.aggregate(n=ms.count()))
+    assert shown[3] == (
         "│    where  fixed('1m'), on_time if_changed, closing always, timestamp latest"
     )
-    assert told[4] == "│    when   after_count(1), data loss allowed"
+    assert shown[4] == "│    when   after_count(1), data loss allowed"
 
 
 def test_stateless_steps_tell_what_they_do(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,8 +85,8 @@ def test_stateless_steps_tell_what_they_do(capsys: pytest.CaptureFixture[str]) -
         .with_columns(three="twice + 1")
         .map(shout, schema="s string", on_error="reject")
     )
-    told = [line.strip(" │└─") for line in lines(capsys, stream)]
-    assert told == [
+    shown = [line.strip(" │└─") for line in lines(capsys, stream)]
+    assert shown == [
         "map 'map-1' → s STRING",
         "runs  shout, a row that raises is rejected",
         "with_columns 'with_columns-1' → `a b` INT, twice INT, three INT",
@@ -113,8 +113,8 @@ def test_a_shared_step_is_written_out_once(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_pipeline_of_several_sinks_is_several_trees(capsys: pytest.CaptureFixture[str]) -> None:
-    told = lines(capsys, ms.pipeline(TOTALS.collect("totals"), TOTALS.late.collect("late")))
-    assert told[-4:] == [
+    shown = lines(capsys, ms.pipeline(TOTALS.collect("totals"), TOTALS.late.collect("late")))
+    assert shown[-4:] == [
         "collect 'late'",
         "└─ late 'late-1' → user STRING, team STRING, points INT, at TIMESTAMP, "
         "window STRUCT<start: TIMESTAMP, end: TIMESTAMP>, reason STRING",

@@ -10,9 +10,6 @@ SHORT = 30
 """Lines up to which a module may be too small for a file of tests."""
 
 BY_PROGRAMS = {
-    "spark/batches/commits",
-    "spark/batches/kafka_losses",
-    "spark/batches/known_topics",
     "spark/compat/batch_id",
     "spark/compat/early_start",
     "spark/compat/gateway",
@@ -20,10 +17,7 @@ BY_PROGRAMS = {
     "spark/compat/state_client",
     "spark/compat/worker_daemon",
     "spark/driver/batch_job",
-    "spark/driver/job_batches",
-    "spark/driver/ledger",
     "spark/driver/query_start",
-    "spark/driver/streaming_job",
     "spark/lower/event_times",
     "spark/lower/jvm_stage",
     "spark/lower/lowering",

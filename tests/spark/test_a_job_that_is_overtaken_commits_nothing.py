@@ -54,7 +54,7 @@ def test_a_job_that_stood_still_and_was_overtaken_removes_nothing_of_its_success
     log, script = tmp_path / "log", Path(overtaken.__file__)
     with Family(script, tmp_path, log=log, scratch=tmp_path / "scratch") as old:
         until(lambda: (tmp_path / "standing").exists() or old.process.poll() is not None)
-        assert old.process.poll() is None, old.told()
+        assert old.process.poll() is None, old.printed()
         with pytest.raises(ms.MillstreamError) as refused:
             run()
         assert refused.value.code == "MS209"
@@ -62,8 +62,8 @@ def test_a_job_that_stood_still_and_was_overtaken_removes_nothing_of_its_success
         run(take_over=True).process_all().stop()
         assert written(tmp_path) == list(range(6 * ROWS))
         (tmp_path / "go").touch()
-        assert old.ended(A_WHILE) == 1, old.told()
-    assert "MS351: job 'copies' no longer owns its checkpoint" in old.told()
+        assert old.ended(A_WHILE) == 1, old.printed()
+    assert "MS351: job 'copies' no longer owns its checkpoint" in old.printed()
     assert written(tmp_path) == list(range(6 * ROWS))
     put(tmp_path, 6)
     run().process_all().stop()  # it was released

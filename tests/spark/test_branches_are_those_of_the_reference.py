@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import millstream as ms
 
-TEXTS = ["7", "x", "2", None, "60"]
+TEXTS = [("7",), ("x",), ("2",), (None,), ("60",)]
 
 
 def test_each_row_is_in_one_branch_or_rejected_once_in_batches_and_in_streams(spark):

@@ -31,8 +31,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = folder / "server.log"
     script = Path(connect_server.__file__)
     with Family(script, port, log=log, scratch=folder / "scratch") as server:
-        until(lambda: "ready" in server.told() or server.process.poll() is not None)
-        assert server.process.poll() is None, server.told()
+        until(lambda: "ready" in server.printed() or server.process.poll() is not None)
+        assert server.process.poll() is None, server.printed()
         yield f"sc://127.0.0.1:{port}"
 
 
@@ -44,13 +44,13 @@ def started(url: str, folder: Path, what: str, *of_kafka: str) -> Family:
 
 def found(program: Family) -> dict[str, Any]:
     with program:
-        assert program.ended(A_WHILE) == 0, program.told()
-    told: dict[str, Any] = json.loads(program.told().splitlines()[-1])
-    return told
+        assert program.ended(A_WHILE) == 0, program.printed()
+    report: dict[str, Any] = json.loads(program.printed().splitlines()[-1])
+    return report
 
 
-def resumed(url: str, folder: Path, what: str, *of_kafka: str) -> dict[str, Any]:
-    """What a program tells that goes on; one that could not even start is started again.
+def ran(url: str, folder: Path, what: str, *of_kafka: str) -> dict[str, Any]:
+    """What a program has found; one that could not even start is started again.
 
     Spark gives a worker ten seconds to start in, whatever else the machine does then.
     """
@@ -58,7 +58,7 @@ def resumed(url: str, folder: Path, what: str, *of_kafka: str) -> dict[str, Any]
         program = started(url, folder, what, *of_kafka)
         with program:
             code = program.ended(A_WHILE)
-        if code == 0 or "Python worker failed to connect back" not in program.told():
+        if code == 0 or "Python worker failed to connect back" not in program.printed():
             break
     return found(program)
 
@@ -90,15 +90,15 @@ def written(folder: Path) -> list[tuple[str, int, int]]:
 
 def test_a_program_means_the_same(url: str, tmp_path: Path) -> None:
     put(tmp_path, files=3)
-    told = found(started(url, tmp_path, "everything"))
-    assert told["unset"].startswith("MS206: the Spark session is not set up for this job")
-    assert told["batch"] == told["reference"]
-    assert told["frame"] == [{"id": 0}, {"id": 1}, {"id": 2}]
-    assert "MS201 in step 'map-1'" in told["failure"]
-    assert told["late failure"] == told["failure"]
-    assert written(tmp_path) == [tuple(row) for row in told["kept"]] == totals_of(3)
-    assert told["counts"] == {"rows": 33, "batches": 3}
-    assert (told["bad"], told["state"]) == (3, "stopped")
+    report = ran(url, tmp_path, "everything")
+    assert report["unset"].startswith("MS206: the Spark session is not set up for this job")
+    assert report["batch"] == report["reference"]
+    assert report["frame"] == [{"id": 0}, {"id": 1}, {"id": 2}]
+    assert "MS201 in step 'map-1'" in report["failure"]
+    assert report["late failure"] == report["failure"]
+    assert written(tmp_path) == [tuple(row) for row in report["kept"]] == totals_of(3)
+    assert report["counts"] == {"rows": 33, "batches": 3}
+    assert (report["bad"], report["state"]) == (3, "stopped")
 
 
 def test_a_program_that_is_killed_and_resumed_writes_each_row_once(
@@ -107,10 +107,10 @@ def test_a_program_that_is_killed_and_resumed_writes_each_row_once(
     put(tmp_path, files=12)
     with started(url, tmp_path, "resumed") as program:
         until(lambda: written(tmp_path) or program.process.poll() is not None)
-        assert program.process.poll() is None, program.told()
+        assert program.process.poll() is None, program.printed()
     assert Counter(written(tmp_path)) < Counter(totals_of(12))
-    # The server still goes on with it, until the same job is started again.
-    assert resumed(url, tmp_path, "resumed")["batches"] >= 1
+    # The server still continues with it, until the same job is started again.
+    assert ran(url, tmp_path, "resumed")["batches"] >= 1
     assert written(tmp_path) == totals_of(12)
 
 
@@ -121,10 +121,10 @@ def test_from_topic_to_topic_each_record_is_written_once_and_what_is_gone_is_cou
     source, target = topics.new_topic(servers), topics.new_topic(servers)
     program = "from topic to topic", servers, source, target
     topics.put(servers, source, [{"n": n} for n in range(5)])
-    assert resumed(url, tmp_path, *program, "") == {"rows": 5, "lost": 0}
+    assert ran(url, tmp_path, *program, "") == {"rows": 5, "lost": 0}
     topics.put(servers, source, [{"n": n} for n in range(5, 9)])
     delete_records(Connection(servers), source, Position("offset", 7))
-    found = resumed(url, tmp_path, *program, "created again")
+    found = ran(url, tmp_path, *program, "created again")
     assert f"topic {source!r} was deleted and created again" in found.pop("failure")
     assert found == {"rows": 2, "lost": 2}
     assert [each.json["n"] for each in topics.read(servers, target)] == [0, 1, 2, 3, 4, 7, 8]

@@ -121,7 +121,7 @@ def killed_and_resumed(folder: Path) -> list[int]:
         ) as family:
             code = family.ended(within=EACH_LIFE)
         assert family.members() == []
-        assert code in (0, -signal.SIGKILL), family.told()
+        assert code in (0, -signal.SIGKILL), family.printed()
         exits.append(code)
         if code == 0:
             break
@@ -302,7 +302,7 @@ def test_a_policy_may_guess_otherwise_when_the_job_is_resumed(tmp_path):
     [
         # Spark would only say that it cannot change timeMode, once the first batch has begun.
         (ms.bounded("5s", idle="1m"), {}, "+by the clock: triggers, or splits that are idle"),
-        # What the one split had told would hold the watermark for ever.
+        # What the one split had reported would hold the watermark for ever.
         (ms.bounded("5s"), {"split": "host"}, "+files 'rows', split by host"),
         # All rows would be read again, from another folder.
         (ms.bounded("5s"), {"bounded": True}, "+files 'rows', which ends"),

@@ -577,9 +577,9 @@ def test_a_key_that_is_not_of_its_type_is_refused_as_in_this_process(spark):
 
 def test_workers_without_millstream_are_told_from_other_errors():
     # In the words of Spark, of a cluster whose workers had a Python without it.
-    told = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'millstream'"
+    raised = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'millstream'"
     with pytest.raises(RunError, match="MS206.*does not have Millstream") as caught, explained():
-        raise RuntimeError(told)
+        raise RuntimeError(raised)
     assert "PYSPARK_PYTHON" in caught.value.fix
 
 

@@ -319,7 +319,7 @@ def test_bounded_sources_as_a_stream_give_what_they_give_as_a_batch(spark, tmp_p
 
 
 def test_splits_are_followed_behind_functions_of_users(spark, tmp_path):
-    """A host that is behind loses nothing, though Python has its rows before their time is told."""
+    """A host that is behind loses nothing, though Python reads its rows before their time."""
     behind = (
         ms.read_files(tmp_path / "in", "json", EVENTS, split="host", max_files_per_batch=1)
         .map(lambda row: row, EVENTS)
@@ -369,24 +369,24 @@ def test_the_clock_fires_triggers_and_lets_idle_splits_step_aside_without_new_da
         regular.aggregate(n=ms.count()).collect("regular"),
     ).run("clock", spark=spark, every="300ms")
 
-    def told(sink, *columns):
+    def seen(sink, *columns):
         return sorted(tuple(row[c] for c in columns) for row in job.rows(sink))
 
-    until(lambda: len(told("delayed", "n")) >= 2 and len(told("regular", "n")) >= 2, job)
-    assert told("delayed", "user", "n") == told("regular", "user", "n") == [("ann", 3), ("gus", 1)]
+    until(lambda: len(seen("delayed", "n")) >= 2 and len(seen("regular", "n")) >= 2, job)
+    assert seen("delayed", "user", "n") == seen("regular", "user", "n") == [("ann", 3), ("gus", 1)]
     assert {row["pane"]["timing"] for row in job.rows("delayed")} == {"EARLY"}
     # The mute host is idle: the loud one, at 22, ends the first windows, and only those.
-    until(lambda: told("ended", "user"), job)
-    assert told("ended", "user", "n") == [("ann", 2), ("gus", 1)]
+    until(lambda: seen("ended", "user"), job)
+    assert seen("ended", "user", "n") == [("ann", 2), ("gus", 1)]
     # Both are idle, and what was given has ended. That ends no window of what still comes.
     put(tmp_path / "in", 2, events(("loud", "ann", 5, 28.0), ("loud", "bob", 5, 45.0)))
     assert job.process_all().progress().rows == 6  # though by the clock there is always a batch
-    until(lambda: len(told("delayed", "n")) == 4, job)
-    until(lambda: len(told("ended", "n")) == 3, job)
+    until(lambda: len(seen("delayed", "n")) == 4, job)
+    until(lambda: len(seen("ended", "n")) == 3, job)
     job.stop()
-    assert told("ended", "user", "n") == [("ann", 2), ("ann", 2), ("gus", 1)]
-    assert told("delayed", "user", "n") == [("ann", 3), ("ann", 4), ("bob", 1), ("gus", 1)]
-    assert told("regular", "user", "n") == [("ann", 1), ("ann", 3), ("bob", 1), ("gus", 1)]
+    assert seen("ended", "user", "n") == [("ann", 2), ("ann", 2), ("gus", 1)]
+    assert seen("delayed", "user", "n") == [("ann", 3), ("ann", 4), ("bob", 1), ("gus", 1)]
+    assert seen("regular", "user", "n") == [("ann", 1), ("ann", 3), ("bob", 1), ("gus", 1)]
     assert job.late == 0
 
 
@@ -496,7 +496,7 @@ def test_a_function_that_fails_ends_the_job_with_its_error_and_mended_it_goes_on
     put(tmp_path / "in", 0, events(("x", "ann", 1, 1.0), ("x", "bob", 2, 1.0)))
     put(tmp_path / "in", 1, events(("x", "ann", 3, 1.0), ("x", "ann", 0, 1.0)))
     job = job_with(fragile)
-    told = (
+    failure = (
         "MS201 in step 'checked': fragile failed on the record "
         "{'host': 'x', 'user': 'ann', 'points': 0, 'at': 1.0}: "
         "ZeroDivisionError: integer division or modulo by zero\n  What to do: fix it"
@@ -504,7 +504,7 @@ def test_a_function_that_fails_ends_the_job_with_its_error_and_mended_it_goes_on
     for ask in (job.process_all, job.wait, job.stop):
         with pytest.raises(RunError) as caught:
             ask()
-        assert str(caught.value).startswith(told), ask
+        assert str(caught.value).startswith(failure), ask
     assert job.progress().state == "failed"
     assert bag(row["n"] for row in job.rows("counts")) == bag([1, 1])
     again = job_with(mended).process_all().stop()

@@ -97,9 +97,9 @@ def test_rows_of_several_sources_are_in_slices_of_their_own():
     )
     rows = packed(pl.DataFrame({"n": [1]}))
     origins = ["a/b/000001/000001", "a/b/000001/000002", "other/000001/000001"]
-    told = [Envelope(0, "a/b", "count", split="read", value=3)]
-    told += [Envelope(0, "numbers", "sink", split=o, elements=1, payload=rows) for o in origins]
-    made = [e for b in stage(batches_of(told)) for e in envelopes_in(b) if e.kind == "receipt"]
+    sent = [Envelope(0, "a/b", "count", split="read", value=3)]
+    sent += [Envelope(0, "numbers", "sink", split=o, elements=1, payload=rows) for o in origins]
+    made = [e for b in stage(batches_of(sent)) for e in envelopes_in(b) if e.kind == "receipt"]
     assert sorted(Rows.unpacked(e.payload).slice for e in made) == sorted(
         [number_of("a/b/000001"), number_of("other/000001")]
     )
@@ -131,18 +131,18 @@ def rows_of_the_program(folder: Path) -> ms.Stream:
 
 def slices_of(stream: ms.Stream, folder: Path, spark) -> dict[str, list[int]]:
     """What each slice of the first batch has, when the batch is done; it is never committed."""
-    told = folder / "slices"
-    for old in told.glob("*"):
+    slices_in = folder / "slices"
+    for old in slices_in.glob("*"):
         old.unlink()
-    told.mkdir(exist_ok=True)
+    slices_in.mkdir(exist_ok=True)
 
     def save(rows, batch, slice):
-        (told / f"{batch}-{slice}").write_text(json.dumps(sorted(row["n"] for row in rows)))
+        (slices_in / f"{batch}-{slice}").write_text(json.dumps(sorted(row["n"] for row in rows)))
 
     program = stream.write_each(save, name="saved")
     program.run("job", checkpoint=folder / "checkpoint", spark=spark).process_all().stop()
     (folder / "checkpoint" / "job" / "spark" / "commits" / "0").unlink()
-    return {file.name: json.loads(file.read_text()) for file in told.glob("0-*")}
+    return {file.name: json.loads(file.read_text()) for file in slices_in.glob("0-*")}
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_sources_whose_tasks_are_not_known_come_last_and_sinks_do_not_change_the
         assert [source.name for source in plan.sources] == ["b", "d", "a", "c"]
 
 
-def test_a_task_that_is_not_told_its_batch_writes_nothing():
+def test_a_task_that_does_not_know_its_batch_writes_nothing():
     # Taken for batch 0, every batch after the first would be one that was written before.
     run = StageRun(PythonStage(schema=ARROW, labels=[10, 20]), 0)
     with pytest.raises(ms.MillstreamError, match="MS206: Spark does not tell its tasks the number"):

@@ -84,10 +84,10 @@ def counted_by_spark(folder: Path, spark, checkpoint: Path) -> tuple[dict, int]:
     writer = writer.option("checkpointLocation", str(checkpoint)).queryName("skew_on_spark")
     query = writer.start()
     query.processAllAvailable()
-    told = [p["stateOperators"][0]["numRowsDroppedByWatermark"] for p in query.recentProgress]
+    dropped = [p["stateOperators"][0]["numRowsDroppedByWatermark"] for p in query.recentProgress]
     query.stop()
     totals = spark.table("skew_on_spark").groupBy("host").sum("count").collect()
-    return dict(map(tuple, totals)), sum(told)
+    return dict(map(tuple, totals)), sum(dropped)
 
 
 def test_a_split_that_is_an_hour_behind_loses_nothing(skewed, spark):
@@ -97,11 +97,11 @@ def test_a_split_that_is_an_hour_behind_loses_nothing(skewed, spark):
 
 
 def test_sparks_one_watermark_loses_it(skewed, spark, tmp_path):
-    counted, told = counted_by_spark(skewed, spark, tmp_path)
+    counted, dropped = counted_by_spark(skewed, spark, tmp_path)
     # Two files come before the first watermark counts; after that all slow rows are behind it.
     assert counted == {"fast": 60, "slow": 20}
     # Spark counts what it drops after it has added up a batch: a group is one row, not ten.
-    assert told == 4
+    assert dropped == 4
 
 
 def test_without_splits_it_is_late_and_not_lost(skewed, spark):

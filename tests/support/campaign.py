@@ -117,8 +117,8 @@ class Campaign:
         self._until_it_works(batches=2)
         old.send(signal.SIGCONT)
         code = old.ended(within=_A_WHILE)
-        assert code == 1, f"a zombie ended with {code}:\n{old.told()}"
-        assert "MS351" in old.told()
+        assert code == 1, f"a zombie ended with {code}:\n{old.printed()}"
+        assert "MS351" in old.printed()
         self._end(old)
         self._note("zombie ended with an error")
 
@@ -158,13 +158,13 @@ class Campaign:
         while not condition():
             code = self._life.process.poll()
             # Spark gives a Python process ten seconds to answer, which a busy machine may not have.
-            if code == 1 and "Python worker failed to connect back" in self._life.told():
+            if code == 1 and "Python worker failed to connect back" in self._life.printed():
                 self._note("job failed: a Python worker took too long to start")
                 self._end(self._life)
                 self._life = self._begun()
                 continue
-            assert code is None, f"the job ended with {code}:\n{self._life.told()}"
-            assert time.monotonic() < deadline, f"it never came to this:\n{self._life.told()}"
+            assert code is None, f"the job ended with {code}:\n{self._life.printed()}"
+            assert time.monotonic() < deadline, f"it never came to this:\n{self._life.printed()}"
             time.sleep(0.1)
 
     @property
@@ -180,8 +180,8 @@ class Campaign:
     def _position(self) -> dict[str, int]:
         """Where in the partitions the newest batch that was committed ends."""
         _, committed = self._batches()
-        told = (self._checkpoint / "offsets" / str(committed)).read_text().splitlines()[-1]
-        offsets: dict[str, int] = json.loads(told)[numbered.NUMBERS]
+        noted = (self._checkpoint / "offsets" / str(committed)).read_text().splitlines()[-1]
+        offsets: dict[str, int] = json.loads(noted)[numbered.NUMBERS]
         return offsets
 
     # What happens to brokers.
@@ -223,8 +223,8 @@ class Campaign:
     def _leader(self, chosen: random.Random) -> Broker:
         """The leader of any partition of the job's topics."""
         topic, partition = chosen.choice(numbered.TOPICS), chosen.randrange(PARTITIONS)
-        told = self._connection.admin.list_topics(topic, timeout=30).topics[topic]
-        return local.existing(self._folder).broker(told.partitions[partition].leader)
+        described = self._connection.admin.list_topics(topic, timeout=30).topics[topic]
+        return local.existing(self._folder).broker(described.partitions[partition].leader)
 
     def _until_in_sync(self) -> None:
         """Waits until each partition has all its replicas again."""

@@ -107,14 +107,14 @@ def from_topic_to_topic(
     written = numbers.write_kafka(target, servers=servers)
     job = written.run("numbers", spark=spark, checkpoint=folder / "checkpoint")
     job.process_all()
-    told = {"rows": job.progress().rows, "lost": job.progress().lost}
+    totals_read = {"rows": job.progress().rows, "lost": job.progress().lost}
     if created_again:
         topics.create_again(servers, source)
         topics.put(servers, source, [{"n": n} for n in range(20)])
-        told["failure"] = failure(job.wait)
+        totals_read["failure"] = failure(job.wait)
     else:
         job.stop()
-    return told
+    return totals_read
 
 
 def main(url: str, folder: Path, what: str, *of_kafka: str) -> None:

@@ -59,9 +59,9 @@ class Family:
         try:
             return self.process.wait(within)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {within:.0f} s:\n{self.told()}") from None
+            raise AssertionError(f"still running after {within:.0f} s:\n{self.printed()}") from None
 
-    def told(self) -> str:
+    def printed(self) -> str:
         """The end of what it has printed."""
         return self.log.read_text(errors="replace")[-8000:]
 
@@ -70,8 +70,8 @@ class Family:
         listed = subprocess.run(
             ["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True
         )
-        told = (line.split() for line in listed.stdout.splitlines())
-        alive = [int(pid) for pid, state in told if not state.startswith("Z")]
+        processes = (line.split() for line in listed.stdout.splitlines())
+        alive = [int(pid) for pid, state in processes if not state.startswith("Z")]
         return [pid for pid in alive if _session(pid) == self.process.pid]
 
     def send(self, number: int) -> None:

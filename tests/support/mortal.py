@@ -106,9 +106,9 @@ def arm(reach: Reach) -> None:
     Ledger.settle, Folder.move = settled, moved  # type: ignore[method-assign]
 
 
-def main(folder: Path, *told: str) -> None:
+def main(folder: Path, *killed_at: str) -> None:
     bound_to_its_test()
-    points = {point: int(batch) for point, batch in (each.split("=") for each in told)}
+    points = {point: int(batch) for point, batch in (each.split("=") for each in killed_at)}
     reach = dying(folder, points)
     arm(reach)
     job = program(folder, reach).run("totals", checkpoint=folder / "checkpoint")

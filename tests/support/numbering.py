@@ -27,7 +27,7 @@ RATE = 200  # numbers in a second, of event time as of the clock
 _THE_END = 86_400.0  # of event time, in seconds: a day later all windows have ended
 
 Windows = dict[tuple[str, str], list[int]]
-"""The numbers of each key and window, which is told by its start."""
+"""The numbers of each key and window, which its start names."""
 
 
 class Numbers:

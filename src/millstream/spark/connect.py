@@ -77,13 +77,13 @@ class Remote:
         self._line = f"millstream_{uuid.uuid4().hex}"
         self._next = 0
 
-    def batch(self, last: PythonStage | None, tells_clock: bool) -> RemoteBatch:
+    def batch(self, last: PythonStage | None, announces_clock: bool) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # only this gives tasks the number of their batch
         topics = [_unopened(each) for each in self._topics]
         targets, checkpoint, fence = self._targets, self._checkpoint, self._fence
         return RemoteBatch(
-            self._line, self._run, last, targets, topics, checkpoint, fence, tells_clock
+            self._line, self._run, last, targets, topics, checkpoint, fence, announces_clock
         )
 
     def stop(self) -> None:
@@ -133,7 +133,7 @@ class RemoteBatch:
     topics: list[Topics]
     checkpoint: str
     fence: Fence
-    tells_clock: bool
+    announces_clock: bool
     _kept: dict[int, int] = field(default_factory=dict, init=False)
     _first: int | None = field(default=None, init=False)
 
@@ -159,7 +159,7 @@ class RemoteBatch:
         self.fence.check()
         session.addTag(self.line)
         started = time.time()
-        if self.tells_clock:
+        if self.announces_clock:
             announce(session, self.run, self.checkpoint, number)
         with self._known.unchanged(number):
             lost = self._losses.of(number)
@@ -232,7 +232,7 @@ def _stops(line: str) -> str:
 
 
 def _committed(line: str) -> str:
-    return f"spark.millstream.{line}.told"
+    return f"spark.millstream.{line}.committed"
 
 
 def _received(state: bytes) -> RemoteBatch:

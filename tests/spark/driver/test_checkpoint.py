@@ -47,9 +47,9 @@ def test_alike_groupings_that_change_their_numbers_are_refused(tmp_path):
     resumed(tmp_path, big.collect("big"), small.collect("small"))
     resumed(tmp_path, big.collect("big"), small.collect("small"), small.write_console())
     error = refusal(tmp_path, small.write_console(), big.collect("big"), small.collect("small"))
-    told = [line.strip() for line in error.what.splitlines()]
-    assert "-    of     filter: keeps x > 10" in told
-    assert "+    of     filter: keeps x <= 10" in told
+    difference = [line.strip() for line in error.what.splitlines()]
+    assert "-    of     filter: keeps x > 10" in difference
+    assert "+    of     filter: keeps x <= 10" in difference
     assert ".named('…')" in error.fix
 
 
@@ -220,8 +220,8 @@ def test_one_topic_does_not_become_several_nor_several_one(tmp_path):
         return counted(read).collect("counts")
 
     resumed(tmp_path / "one", records("a"))
-    told = refusal(tmp_path / "one", records("a", "b")).what
-    assert "+kafka 'kafka-1', split by topic and partition" in told
+    difference = refusal(tmp_path / "one", records("a", "b")).what
+    assert "+kafka 'kafka-1', split by topic and partition" in difference
     resumed(tmp_path / "several", records("a", "b"))
     resumed(tmp_path / "several", records("a", "b", "c"))
     resumed(tmp_path / "several", records(pattern="[ab]"))

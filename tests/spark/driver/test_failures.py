@@ -88,14 +88,14 @@ def test_a_batch_and_a_stream_report_an_error_of_spark_alike(spark, tmp_path):
     (tmp_path / "a.orc").write_bytes(b"this is no orc")
     frame = spark.read.schema("n int").orc(str(tmp_path))
     program = ms.from_dataframe(frame).collect()
-    told = []
+    messages = []
     for mode in ("batch", "streaming"):
         with pytest.raises(ms.RunError, match="MS220: Spark failed: FAILED_READ_FILE") as caught:
             program.run(f"orc-{mode}", spark=spark, mode=mode)
-        told.append(caught.value.what)
+        messages.append(caught.value.what)
         assert "Caused by: org.apache.orc.FileFormatException" in caught.value.what
         assert "\tat " not in caught.value.what
-    assert told[0] == told[1]
+    assert messages[0] == messages[1]
 
 
 def test_a_worker_that_dies_in_a_batch_is_named_with_its_step(spark):

@@ -64,11 +64,11 @@ def test_a_job_whose_jvm_is_killed_ends_with_a_code_and_resumes_when_it_is_run_a
     script, tmp_path
 ):
     with script(KILLED) as program:
-        assert program.ended(within=300) == 0, program.told()
-        told = program.told()
-    assert "MS221: Spark's JVM has ended (signal 9): it was killed" in told
-    assert "Traceback" not in told
-    assert told.splitlines()[-1] == "stopped"
+        assert program.ended(within=300) == 0, program.printed()
+        text = program.printed()
+    assert "MS221: Spark's JVM has ended (signal 9): it was killed" in text
+    assert "Traceback" not in text
+    assert text.splitlines()[-1] == "stopped"
     files = (tmp_path / "out").glob("part-*")
     lines = [line for file in files for line in file.read_text().splitlines()]
     numbers = sorted(json.loads(line)["value"] for line in lines)
@@ -79,10 +79,10 @@ def test_ctrl_c_while_spark_starts_ends_the_program_at_once_and_leaves_no_java(s
     with script(STARTING) as program:
         until(lambda: len(program.members()) > 1)  # Java has begun
         program.process.send_signal(signal.SIGINT)
-        assert program.ended(within=20) == -signal.SIGINT, program.told()
+        assert program.ended(within=20) == -signal.SIGINT, program.printed()
         until(lambda: program.members() == [])
-        assert program.told().splitlines()[-1] == "millstream: interrupted"
-        assert "Traceback" not in program.told()
+        assert program.printed().splitlines()[-1] == "millstream: interrupted"
+        assert "Traceback" not in program.printed()
 
 
 def test_a_pyspark_of_another_release_is_refused(tmp_path):

@@ -26,9 +26,9 @@ QUERY = "Current Committed Offsets: {KafkaV2[Subscribe[scores, bonus]]: {}}"
     ],
 )  # fmt: skip
 def test_an_error_of_javas_client_is_explained(kind, why, code, what, fix):
-    told = f"[STREAM_FAILED] …: org.apache.kafka.common.errors.{kind}Exception: {why}"
+    message = f"[STREAM_FAILED] …: org.apache.kafka.common.errors.{kind}Exception: {why}"
     with pytest.raises(KafkaError) as caught, explained():
-        raise RuntimeError(f"{told} SQLSTATE: XXKST\n=== Streaming Query ===\n{QUERY}")
+        raise RuntimeError(f"{message} SQLSTATE: XXKST\n=== Streaming Query ===\n{QUERY}")
     assert caught.value.code == code
     assert what in caught.value.what
     assert fix in caught.value.fix

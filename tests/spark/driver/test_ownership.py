@@ -134,8 +134,8 @@ def test_a_process_on_this_machine_that_stood_still_for_long_enough_is_replaced_
     owner._ending.set()
     owner._thread.join()
     (beat,) = (tmp_path / "job" / "owner").glob("*.beat")
-    told = json.loads(beat.read_text())
-    beat.write_text(json.dumps(told | {"clock": told["clock"] - 601}))
+    beaten = json.loads(beat.read_text())
+    beat.write_text(json.dumps(beaten | {"clock": beaten["clock"] - 601}))
     Owner.take("job", str(tmp_path)).release()
 
 

@@ -17,6 +17,6 @@ def test_on_few_cores_the_collector_has_no_threads_of_its_own():
 
 @pytest.mark.parametrize("name", ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "PYSPARK_SUBMIT_ARGS"])
 def test_a_collector_that_the_environment_names_is_left_alone(name):
-    # Java does not start if it is told two of them.
+    # Java does not start if it is given two of them.
     assert SIMPLE not in java_options(2, False, {name: "-Xmx1g -XX:+UseParallelGC"})
     assert SIMPLE in java_options(2, False, {name: "-Xmx1g"})

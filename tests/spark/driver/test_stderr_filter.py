@@ -36,7 +36,7 @@ def said(*lines: str) -> list[str]:
 
 
 def test_errors_come_through_and_noise_does_not():
-    told = said(
+    printed = said(
         "WARNING: Using incubator modules: jdk.incubator.vector",
         "an error",
         "",
@@ -44,12 +44,12 @@ def test_errors_come_through_and_noise_does_not():
         "",
         "another error",
     )
-    assert told == ["an error", "", "another error", "python says something"]
+    assert printed == ["an error", "", "another error", "python says something"]
 
 
 def test_of_a_state_server_that_ends_only_the_reason_comes_through():
     ended = 'Exception in thread "stateConnectionListenerThread" FSError: No space left on device'
-    told = said(
+    printed = said(
         ended,
         r"\tat org.apache.spark.sql.execution.python",
         "Caused by: java.io.IOException: No space left on device",
@@ -57,4 +57,4 @@ def test_of_a_state_server_that_ends_only_the_reason_comes_through():
         "an error",
         r"\tat its.own.stack",
     )
-    assert told == [ended, "an error", "\tat its.own.stack", "python says something"]
+    assert printed == [ended, "an error", "\tat its.own.stack", "python says something"]

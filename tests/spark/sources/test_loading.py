@@ -201,10 +201,10 @@ def test_a_job_that_reads_files_itself(spark: SparkSession, tmp_path: Path) -> N
     job.process_all()
     pq.write_table(pa.table({"team": ["red"], "at": [100.0]}), tmp_path / "in" / "2.parquet")
     job.process_all()
-    told = job.progress()
+    progress = job.progress()
     job.stop()
     assert bag((r["team"], r["n"]) for r in job.rows()) == bag([("red", 1), ("blue", 1), (None, 1)])
-    assert (told.rows, told.rejected) == (5, 1)
+    assert (progress.rows, progress.rejected) == (5, 1)
 
 
 def test_a_job_that_meets_a_file_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
