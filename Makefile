@@ -17,7 +17,7 @@ demo: setup ## Process team scores live with Kafka and Spark, for a minute (ARGS
 	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
-example: setup ## Run an example (NAME=word_count, team_scores, sessions or hashtags)
+example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags or every_100_clicks)
 	@$(python) examples/$(NAME).py $(ARGS)
 
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)

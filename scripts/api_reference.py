@@ -25,6 +25,7 @@ SECTIONS = {
     "millstream.reports.progress": "Jobs",
     "millstream.model.aggregates": "What: aggregates",
     "millstream.model.windows": "Where: windows",
+    "millstream.model.ordered_windows": "Where: windows",
     "millstream.model.triggers": "When: triggers",
     "millstream.model.refinements": "How: refinements",
     "millstream.model.watermarks": "Watermarks",

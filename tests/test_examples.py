@@ -106,6 +106,24 @@ def test_sessions_finds_the_visits_of_each_user(tmp_path):
     ]
 
 
+def test_every_100_clicks_has_exactly_a_hundred_in_each_window(tmp_path):
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    windows: Counter[str] = Counter()
+    expected = []
+    for number, file in enumerate(module("every_100_clicks").clicks(), start=1):
+        for click in sorted(file, key=lambda click: click["at"]):
+            waiting[click["page"]].append(click["seconds"])
+        expected.append(f"file {number}: {len(file)} clicks")
+        for page in sorted(waiting):
+            while len(waiting[page]) >= 100:
+                stays, waiting[page] = waiting[page][:100], waiting[page][100:]
+                stay = f"mean {sum(stays) / 100:.2f} s, longest {max(stays)} s"
+                expected.append(f"{page} #{windows[page]}: 100 clicks, {stay}")
+                windows[page] += 1
+    lines = printed(tmp_path, "every_100_clicks")
+    assert [line for line in lines if not line.startswith("The job")] == expected
+
+
 def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
     example = module("hashtags")
     used: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -27,6 +27,7 @@ from millstream.model.aggregates import (
     variance,
 )
 from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
+from millstream.model.ordered_windows import count_window
 from millstream.model.refinements import accumulating, discarding, retracting
 from millstream.model.secrets import secret
 from millstream.model.triggers import (
@@ -84,6 +85,7 @@ __all__ = [
     "combine",
     "count",
     "count_distinct",
+    "count_window",
     "discarding",
     "every",
     "first",

@@ -104,6 +104,37 @@ def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, progr
     )
 
 
+POLICIES = ("count",)
+
+
+@settings(max_examples=1000)
+@given(
+    windows(POLICIES),
+    st.none() | triggers(watermark=False),
+    refinements(),
+    settings_of_windows(lateness=0),
+    st.sampled_from(PROGRAMS).flatmap(lambda p: st.tuples(st.just(p[0]), steps(8, values=p[1]))),
+    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
+    SIZES,
+)
+def test_windows_that_the_watermark_does_not_end_give_the_same_panes(
+    window, trigger, refine, options, program, engine, sizes
+):
+    aggregate, script = program
+    assert_agree(
+        None,
+        engine,
+        sizes,
+        window=window,
+        trigger=trigger,
+        refine=refine,
+        aggregate=aggregate,
+        allow_data_loss=True,
+        steps=script,
+        **options,
+    )
+
+
 OVER_TOTALS = {
     "n": ms.count(),
     "known": ms.count("best"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from millstream.reference.grouping import reference_groups
+from millstream.reference.groups import reference_groups
 from millstream.testing import load
 from millstream.testing.engines import ENGINES
 from millstream.testing.transcript_text import text_of

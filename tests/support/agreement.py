@@ -41,7 +41,7 @@ def seen(panes):
 
 
 def _rest(pane):
-    return pane.index, pane.first, pane.last, pane.timestamp
+    return pane.index, pane.first, pane.last, pane.timestamp, pane.window_index
 
 
 def rounded(value):

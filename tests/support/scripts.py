@@ -53,24 +53,34 @@ def windows(kinds=("fixed", "sliding", "session", "global")):
         "calendar": st.sampled_from(["day", "week"]).map(
             lambda unit: ms.calendar(unit, timezone="Pacific/Apia")
         ),
+        "count": st.builds(ms.count_window, st.integers(1, 4), st.integers(1, 5), flushes()),
     }
     return st.one_of(*(made[kind] for kind in kinds))
 
 
-def triggers(depth=3):
-    """Any trigger, nested up to ``depth``; it may finish and so drop data."""
+def flushes():
+    """When windows that are not complete end."""
+    return st.sampled_from(["end", "end", 1, 5])
+
+
+def triggers(depth=3, watermark=True):
+    """Any trigger, nested up to ``depth``; it may finish and so drop data.
+
+    Windows that the ``watermark`` does not end have no triggers that wait for it.
+    """
     leaf = st.one_of(
         st.builds(ms.after_count, st.integers(1, 4)),
         st.builds(ms.after_delay, st.integers(1, 10)),
         st.builds(ms.every, st.integers(1, 10), st.integers(0, 3)),
-        st.builds(ms.at_watermark),
+        st.builds(ms.at_watermark) if watermark else st.nothing(),
         st.builds(ms.never),
     )
     if depth <= 1:
         return leaf
-    part = triggers(depth - 1)
+    part = triggers(depth - 1, watermark)
     parts = st.lists(part, min_size=1, max_size=3)
     at_watermark = st.builds(ms.at_watermark, st.none() | part, st.none() | part)
+    at_watermark = at_watermark if watermark else st.nothing()
     return st.one_of(
         leaf,
         at_watermark,
@@ -83,12 +93,13 @@ def triggers(depth=3):
     )
 
 
-def safe_triggers():
+def safe_triggers(watermark=True):
     """Triggers that never finish, so that no element within the lateness is dropped."""
+    at_watermark = st.builds(ms.at_watermark, st.none() | triggers(2), triggers(2))
     return st.one_of(
         st.none(),
-        st.builds(ms.repeatedly, triggers(2)),
-        st.builds(ms.at_watermark, st.none() | triggers(2), triggers(2)),
+        st.builds(ms.repeatedly, triggers(2, watermark)),
+        at_watermark if watermark else st.nothing(),
         st.builds(ms.never),
     )
 
@@ -126,11 +137,11 @@ def refinements():
     return st.sampled_from([ms.discarding, ms.accumulating, ms.retracting])
 
 
-def settings_of_windows():
+def settings_of_windows(lateness=12):
     """The options of window()."""
     return st.fixed_dictionaries(
         {
-            "allowed_lateness": st.integers(0, 12),
+            "allowed_lateness": st.integers(0, lateness),
             "on_time": st.sampled_from(["always", "if_changed"]),
             "closing": st.sampled_from(["always", "if_changed"]),
             "timestamp": st.sampled_from(["end", "earliest", "latest"]),

@@ -21,6 +21,8 @@ LATE = "late"
 """The tag of rows that came too late."""
 NEW = "new"
 """A column of rows that were combined before the shuffle: how many rows each was made of."""
+INDEX = "window_index"
+"""A column that names a window of a key, where the order of rows makes windows."""
 
 Tables = dict[str, pl.DataFrame]
 """The state of an operator: its tables by name. A shard keeps only tables that have rows."""

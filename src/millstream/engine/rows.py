@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import polars as pl
 import pyarrow as pa
 
+from millstream.engine.operator import INDEX
 from millstream.engine.python_rows import python_rows
 from millstream.model.errors import RunError
 from millstream.model.instants import FIRST, LAST, START_OF_TIME
@@ -166,7 +167,7 @@ def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl
     return panes.select(
         *(pl.col(f"key {i}").alias(name) for i, name in enumerate(keys)),
         *(pl.col(f"value {i}").alias(name) for i, name in enumerate(aggregates)),
-        _window("of_start", "of_end").alias("window"),
+        _window(panes, "of_start", "of_end").alias("window"),
         pl.struct(info).alias("pane"),
         pl.when(back).then(pl.lit("-")).otherwise(pl.lit("+")).alias("kind"),
         pl.col("timestamp").alias(TIME),
@@ -189,7 +190,7 @@ def late_rows(late: pl.DataFrame) -> pl.DataFrame:
     """What came too late for a grouping: its input rows, with ``window`` and ``reason``."""
     in_window = pl.col("start").is_not_null()
     added = late.select(
-        pl.when(in_window).then(_window("start", "end")).alias("window"),
+        pl.when(in_window).then(_window(late, "start", "end")).alias("window"),
         pl.col("late").alias("reason"),
         _time_of_row().alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
@@ -197,5 +198,8 @@ def late_rows(late: pl.DataFrame) -> pl.DataFrame:
     return late.select(pl.col("row").struct.unnest()).hstack(added)
 
 
-def _window(start: str, end: str) -> pl.Expr:
-    return pl.struct(instant_of(pl.col(start)).alias("start"), instant_of(pl.col(end)).alias("end"))
+def _window(table: pl.DataFrame, start: str, end: str) -> pl.Expr:
+    """The window of each row, with its index if it has one."""
+    bounds = instant_of(pl.col(start)).alias("start"), instant_of(pl.col(end)).alias("end")
+    index = [pl.col(INDEX).alias("index")] if INDEX in table.columns else []
+    return pl.struct(*bounds, *index)

@@ -17,7 +17,8 @@ class Pane:
 
     ``values`` are the elements of the pane, sorted, or the aggregate's value. ``kind`` is ``"-"``
     if the pane retracts an earlier one. ``step`` is the index of the replay step that emitted it,
-    ``timestamp`` its event time for the next grouping.
+    ``timestamp`` its event time for the next grouping. ``window_index`` counts the windows of a
+    key, where the order of its rows makes them.
     """
 
     key: Any
@@ -30,6 +31,7 @@ class Pane:
     kind: Kind = "+"
     step: int = 0
     timestamp: float = field(default=math.nan, compare=False, repr=False)
+    window_index: int | None = field(default=None, repr=False)
 
     @property
     def value(self) -> Any:

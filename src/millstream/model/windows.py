@@ -18,10 +18,14 @@ _LENGTHS = {"hour": "1h", "minute": "1m", "second": "1s"}
 
 @dataclass(frozen=True, order=True, slots=True)
 class Interval:
-    """One window: all event times from ``start`` up to but not including ``end``."""
+    """One window: all event times from ``start`` up to but not including ``end``.
+
+    Windows that the order of rows makes also have an ``index``: they are counted for each key.
+    """
 
     start: int
     end: int
+    index: int | None = None
 
 
 WHOLE_TIME = Interval(START_OF_TIME, END_OF_TIME)
@@ -33,7 +37,8 @@ class Window:
     """A kind of windows.
 
     ``merging`` kinds join windows of a key that overlap. Windows ``by_time`` depend on the event
-    times of rows, and end.
+    times of rows, and end by the watermark. Windows that are ``ordered`` depend on the order of a
+    key's rows, are numbered, and end by their rows. All but the global window have ``ends``.
     """
 
     @property
@@ -43,6 +48,24 @@ class Window:
     @property
     def by_time(self) -> bool:
         return True
+
+    @property
+    def ordered(self) -> bool:
+        return False
+
+    @property
+    def ends(self) -> bool:
+        return True
+
+    @property
+    def by_watermark(self) -> bool:
+        """Whether the watermark ends windows."""
+        return self.by_time or not self.ends
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether the clock alone may end windows."""
+        return False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,6 +112,10 @@ class Global(Window):
 
     @property
     def by_time(self) -> bool:
+        return False
+
+    @property
+    def ends(self) -> bool:
         return False
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ if it cannot finish before its window has all of its data.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from enum import IntEnum
 
 from millstream.model.triggers import (
@@ -92,6 +93,20 @@ def uses_clock(trigger: Trigger) -> bool:
         case AfterCount() | Never():
             return False
     raise TypeError(f"an unknown trigger: {trigger!r}")
+
+
+def waits_for_watermark(trigger: Trigger) -> bool:
+    """Whether the trigger depends on the watermark anywhere.
+
+    >>> from millstream.model.triggers import after_count, at_watermark, repeatedly
+    >>> waits_for_watermark(repeatedly(after_count(1)).or_finally(at_watermark()))
+    True
+    """
+    if isinstance(trigger, AtWatermark):
+        return True
+    values = [getattr(trigger, field.name) for field in fields(trigger)]
+    parts = [part for each in values for part in (each if isinstance(each, tuple) else (each,))]
+    return any(waits_for_watermark(part) for part in parts if isinstance(part, Trigger))
 
 
 def may_lose_data(trigger: Trigger, allowed_lateness: int) -> Moment | None:

@@ -275,9 +275,6 @@ class Stateful(Node):
     kind: ClassVar[str]
     """The method of a stream that makes it, after which it is named."""
     tags: ClassVar[tuple[str, ...]] = ()
-    ordered: ClassVar[bool] = False
-    """Whether the order of rows counts: by event time, then by their places in splits."""
-
     ports: tuple[Port, ...]
 
     @property
@@ -298,6 +295,11 @@ class Stateful(Node):
     @property
     def retracts(self) -> bool:
         """Whether it may take back rows that it emitted."""
+        return False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of rows counts: by event time, then by their places in splits."""
         return False
 
     @property

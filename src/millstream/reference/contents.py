@@ -20,7 +20,8 @@ class WindowState:
     ``kept`` were in a pane already, ``new`` came since the last firing; ``arrivals`` are the
     watermarks at which the new ones came. ``emitted`` are the panes that a retracting grouping
     has not taken back, in the order of their windows: its own last one and, after a merge, those of
-    the merged-away windows.
+    the merged-away windows. A window that the order of rows makes has ``opened`` at a clock time,
+    and ``ended`` when its rows are complete.
     """
 
     key: Any
@@ -34,6 +35,8 @@ class WindowState:
     stamps: list[int] = field(default_factory=list)
     emitted: list[Emission] = field(default_factory=list)
     index: int = 0
+    opened: int = 0
+    ended: bool = False
 
     def add(self, element: Element, watermark: int) -> None:
         self.new.append(element)
@@ -80,13 +83,11 @@ class WindowState:
             return max(self.stamps)
         return self.window.end - 1
 
-    def holds(self) -> Iterator[int]:
-        """Event times behind which this window will still emit.
+    @property
+    def came_before_the_end(self) -> bool:
+        """Whether something new came before the watermark passed the window's end."""
+        return any(arrived < self.window.end for arrived in self.arrivals)
 
-        Elements that came before the window's end hold until their pane is out, so that it is not
-        late downstream; so do retractions for merged-away windows, which are sure to come. Elements
-        that came after it need no hold: their pane leaves before the window expires.
-        """
-        if any(arrived < self.window.end for arrived in self.arrivals):
-            yield self.timestamp()
+    def owed(self) -> Iterator[int]:
+        """The event times of retractions for merged-away windows, which are sure to come."""
         yield from (e.timestamp for e in self.emitted if e.window != self.window)

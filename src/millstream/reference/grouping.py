@@ -6,8 +6,9 @@ touched window's trigger once; a moved watermark or clock asks each window whose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.panes import Timing
@@ -19,32 +20,7 @@ from millstream.reference.contents import WindowState
 from millstream.reference.elements import Element, Emission, Late, PaneInfo
 from millstream.reference.ordering import ordering
 from millstream.reference.triggers import Moment, machine
-from millstream.reference.windows import windows_of
-
-
-class Groups(Protocol):
-    """A grouping that runs: what the reference and every other engine do for an interpreter."""
-
-    late: list[Late]
-
-    def take(
-        self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
-    ) -> list[Emission]: ...
-
-    def advance_output_watermark(self) -> int: ...
-
-    def close(self) -> None: ...
-
-
-MakeGroups = Callable[[Windowing, Sequence[Column], bool], Groups]
-"""Makes a grouping of its settings and aggregates; the flag is whether it takes retractions."""
-
-
-def reference_groups(
-    windowing: Windowing, columns: Sequence[Column], takes_retractions: bool
-) -> Groups:
-    """The plainly correct grouping."""
-    return GroupByKeyAndWindow(windowing, columns)
+from millstream.reference.windows import Windows, windows_of
 
 
 class GroupByKeyAndWindow:
@@ -56,14 +32,18 @@ class GroupByKeyAndWindow:
 
     def __init__(self, windowing: Windowing, columns: Sequence[Column]) -> None:
         self.windowing = windowing
-        self.windows = windows_of(windowing.where)
         self.columns = columns
         self.watermark = START_OF_TIME
         self.now = 0
         self.output_watermark = START_OF_TIME
         self.late: list[Late] = []
         # Keys are held by their ordering, which is hashable and treats equal keys alike.
-        self._keys: dict[Any, tuple[Any, dict[Interval, WindowState]]] = {}
+        self._keys: dict[Any, tuple[Any, dict[Any, WindowState]]] = {}
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The windows, where their bounds follow from the times of elements."""
+        return windows_of(self.windowing.where)
 
     def take(
         self, elements: Iterable[tuple[Any, Element]], watermark: int, now: int
@@ -74,7 +54,7 @@ class GroupByKeyAndWindow:
         before, self.now = self.now, max(self.now, now)
         emissions = self._take_bundle(elements)
         emissions += self._advance_watermark(watermark)
-        return emissions + self._ask_the_due(before)
+        return emissions + self._advance_clock(before)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -94,22 +74,18 @@ class GroupByKeyAndWindow:
         due = [
             state
             for state in self._live()
-            if before < state.window.end <= self.watermark or self._expired(state.window)
+            if before < state.window.end <= self.watermark or self._expired(state)
         ]
-        emissions = self._ask(due, passing_the_end_since=before)
-        for _, windows in self._keys.values():
-            for window in [w for w in windows if self._expired(w)]:
-                del windows[window]
-        self._keys = {k: kept for k, kept in self._keys.items() if kept[1]}
-        return emissions
+        return self._ask(due, passing_the_end_since=before)
 
-    def _ask_the_due(self, before: int) -> list[Emission]:
+    def _advance_clock(self, before: int) -> list[Emission]:
         if self.now == before:
             return []
         return self._ask(
             state
             for state in self._live()
             if any(before <= deadline < self.now for deadline in state.machine.deadlines())
+            or self._expired(state)
         )
 
     def advance_output_watermark(self) -> int:
@@ -117,19 +93,36 @@ class GroupByKeyAndWindow:
 
         It follows the input, held back by what will be emitted behind it.
         """
-        holds = (hold for state in self._live() for hold in state.holds())
+        holds = (hold for state in self._live() for hold in self._holds(state))
         self.output_watermark = max(self.output_watermark, min(self.watermark, *holds, END_OF_TIME))
         return self.output_watermark
 
     def _live(self) -> list[WindowState]:
         return [state for _, windows in self._keys.values() for state in windows.values()]
 
-    def _expired(self, window: Interval) -> bool:
-        return self.watermark >= self.windows.expiry(window, self.windowing.allowed_lateness)
+    def _holds(self, state: WindowState) -> Iterator[int]:
+        """Event times behind which a window will still emit.
 
-    def _moment(self, window: Interval) -> Moment:
-        merging = self.windowing.where.merging
-        return Moment(self.watermark, self.now, window.end, merging)
+        Elements that came before the window's end hold until their pane is out, so that it is not
+        late downstream. Elements that came after it need no hold: their pane leaves before the
+        window expires.
+        """
+        if state.came_before_the_end:
+            yield state.timestamp()
+        yield from state.owed()
+
+    def _ended(self, state: WindowState) -> bool:
+        return self.windows.ended(state.window, self.watermark, self.now)
+
+    def _expired(self, state: WindowState) -> bool:
+        return self._too_late(state.window)
+
+    def _too_late(self, window: Interval) -> bool:
+        lateness = self.windowing.allowed_lateness
+        return self.windows.expired(window, self.watermark, self.now, lateness)
+
+    def _moment(self, state: WindowState) -> Moment:
+        return Moment(self._ended(state), self.now, self.windowing.where.merging)
 
     def _add(self, key_order: Any, elements: list[Element]) -> list[WindowState]:
         """Puts elements of one key into their windows; the open windows that were touched."""
@@ -140,7 +133,7 @@ class GroupByKeyAndWindow:
             if not assigned:
                 self.late.append(Late(key, element, None, "no window"))
             for window in assigned:
-                if self._expired(window):
+                if self._too_late(window):
                     self.late.append(Late(key, element, window, "expired"))
                 elif self._closed(window, windows):
                     self.late.append(Late(key, element, window, "closed"))
@@ -151,7 +144,7 @@ class GroupByKeyAndWindow:
         for window, element in accepted:
             state = windows[home[window]]
             state.add(element, self.watermark)
-            state.machine.on_element(self._moment(state.window))
+            state.machine.on_element(self._moment(state))
             touched[state.window] = state
         return list(touched.values())
 
@@ -182,7 +175,7 @@ class GroupByKeyAndWindow:
     def _join(self, key: Any, union: Interval, merged: list[WindowState]) -> WindowState:
         joined = self._fresh(key, union)
         if merged:
-            joined.machine.merge([state.machine for state in merged], self._moment(union))
+            joined.machine.merge([state.machine for state in merged], self._moment(joined))
         for state in merged:
             joined.take_over(state)
         return joined
@@ -190,22 +183,25 @@ class GroupByKeyAndWindow:
     def _ask(
         self, states: Iterable[WindowState], passing_the_end_since: int | None = None
     ) -> list[Emission]:
-        """Asks each open window's trigger once, and emits what is due."""
+        """Asks each open window's trigger once, and emits what is due; then expired ones go."""
         emissions: list[Emission] = []
-        order = sorted(states, key=lambda s: (s.window.end, s.window.start, ordering(s.key)))
-        for state in order:
+        for state in sorted(states, key=_order):
             if state.closed:
                 continue
-            moment = self._moment(state.window)
+            moment = self._moment(state)
             fires = state.machine.should_fire(moment)
             if fires:
                 state.machine.on_fire(moment)
                 state.closed = state.machine.finished
-            expires = self._expired(state.window)
+            expires = self._expired(state)
             if fires or expires:
                 since = passing_the_end_since
                 passing = since is not None and since < state.window.end <= self.watermark
                 emissions += self._emit(state, fires, expires, passing)
+        for _, windows in self._keys.values():
+            for name in [name for name, state in windows.items() if self._expired(state)]:
+                del windows[name]
+        self._keys = {k: kept for k, kept in self._keys.items() if kept[1]}
         return emissions
 
     def _emit(
@@ -223,12 +219,10 @@ class GroupByKeyAndWindow:
         return emissions
 
     def _timing(self, state: WindowState, passing_the_end: bool) -> Timing:
-        end = state.window.end
-        if self.watermark < end:
+        if not self._ended(state):
             return "EARLY"
         # After an ON_TIME pane nothing new can have come before the end, so all others are LATE.
-        came_before_the_end = any(arrived < end for arrived in state.arrivals)
-        return "ON_TIME" if passing_the_end or came_before_the_end else "LATE"
+        return "ON_TIME" if passing_the_end or state.came_before_the_end else "LATE"
 
     def _pane(self, state: WindowState, timing: Timing, last: bool) -> list[Emission]:
         info = PaneInfo(timing, state.index, state.index == 0, last)
@@ -253,6 +247,11 @@ class GroupByKeyAndWindow:
         ]
         state.emitted = [pane] if pane else []
         return back + state.emitted
+
+
+def _order(state: WindowState) -> tuple[Any, ...]:
+    window = state.window
+    return window.end, window.start, ordering(state.key), window.index or 0
 
 
 def _identity(emission: Emission) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from millstream.model.errors import PlanError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME, instant
 from millstream.model.panes import Kind
+from millstream.model.windows import Interval
 from millstream.reference.elements import Emission, Late
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,6 +31,11 @@ class Row:
     kind: Kind = "+"
     place: Any = None
     made_of: Emission | Late | None = None
+
+
+def row_order(row: Row) -> tuple[int, Any]:
+    """The order of rows, where that counts: by event time, then by place."""
+    return (START_OF_TIME if row.time is None else row.time, row.place)
 
 
 def event_time(value: Any) -> int:
@@ -112,10 +118,7 @@ def pane_row(
     values = {
         **dict(zip(keys, emission.key, strict=True)),
         **dict(zip(aggregates, emission.value, strict=True)),
-        "window": {
-            "start": timestamp(emission.window.start),
-            "end": timestamp(emission.window.end),
-        },
+        "window": _window(emission.window),
         "pane": {
             "timing": info.timing,
             "index": info.index,
@@ -130,9 +133,11 @@ def pane_row(
 
 def late_row(late: Late) -> Row:
     """A late element as a row of a grouping's late output."""
-    window = late.window and {
-        "start": timestamp(late.window.start),
-        "end": timestamp(late.window.end),
-    }
+    window = None if late.window is None else _window(late.window)
     values = {**late.element.value, "window": window, "reason": late.reason}
     return Row(values, late.element.time, late.element.kind, made_of=late)
+
+
+def _window(window: Interval) -> dict[str, Any]:
+    bounds = {"start": timestamp(window.start), "end": timestamp(window.end)}
+    return bounds if window.index is None else {**bounds, "index": window.index}

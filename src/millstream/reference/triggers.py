@@ -19,16 +19,11 @@ from millstream.model.triggers import Trigger
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a machine may know: the watermark, the clock, and its window's end."""
+    """What a machine may know: whether its window has ended, the clock, and the kind of windows."""
 
-    watermark: int
+    end_passed: bool
     now: int
-    end: int
     merging: bool
-
-    @property
-    def end_passed(self) -> bool:
-        return self.watermark >= self.end
 
 
 class Machine(ABC):

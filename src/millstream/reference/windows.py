@@ -38,9 +38,13 @@ class Windows(ABC):
         """The unions of the intervals that belong together, each with its members."""
         return {interval: [interval] for interval in sorted(set(intervals))}
 
-    def expiry(self, interval: Interval, allowed_lateness: int) -> int:
-        """The watermark at which the window expires, with all of its state."""
-        return min(interval.end + allowed_lateness, END_OF_TIME)
+    def ended(self, interval: Interval, watermark: int, now: int) -> bool:
+        """Whether the window has ended."""
+        return watermark >= interval.end
+
+    def expired(self, interval: Interval, watermark: int, now: int, lateness: int) -> bool:
+        """Whether the window has expired, with all of its state."""
+        return watermark >= min(interval.end + lateness, END_OF_TIME)
 
 
 @dataclass(frozen=True)

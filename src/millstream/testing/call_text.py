@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from millstream.model import aggregates, refinements, triggers, windows
+from millstream.model import aggregates, ordered_windows, refinements, triggers, windows
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 
 
@@ -18,7 +18,8 @@ def _by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
 
 
 WINDOWS = _by_name(
-    windows.fixed, windows.sliding, windows.session, windows.global_window, windows.calendar
+    *(windows.fixed, windows.sliding, windows.session, windows.global_window, windows.calendar),
+    ordered_windows.count_window,
 )
 TRIGGERS = _by_name(
     *(triggers.at_watermark, triggers.after_count, triggers.after_delay, triggers.every),

@@ -11,11 +11,12 @@ from millstream.model.errors import PlanError, did_you_mean
 from millstream.model.script import Step
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.trigger_safety import check_closes_no_open_window
+from millstream.plan.checks.window_policy import check_policy
 from millstream.plan.nodes import Node, Stateful
 from millstream.plan.operators.changes import Changes
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
-from millstream.reference.grouping import Groups, MakeGroups, reference_groups
+from millstream.reference.groups import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
 from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operator, Operators
@@ -49,6 +50,7 @@ SPARK = "spark"
 
 def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, engine: str) -> Panes:
     """Runs the steps on the engine of that name."""
+    check_policy(windowing)
     check_closes_no_open_window(windowing)
     if getattr(summary, "__module__", None) == Aggregate.__module__ and callable(summary):
         name = getattr(summary, "__name__", "sum")

@@ -19,7 +19,7 @@ from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Emission, Late
 from millstream.reference.expressions import Compute, compiled
 from millstream.reference.functions import failure
-from millstream.reference.grouping import Groups, MakeGroups
+from millstream.reference.groups import Groups, MakeGroups
 from millstream.reference.ordering import ordering
 from millstream.testing.panes import Panes
 
@@ -115,6 +115,7 @@ def pane_of(emission: Emission, step: int) -> Pane:
         kind=emission.kind,
         step=step,
         timestamp=seconds(emission.timestamp),
+        window_index=emission.window.index,
     )
 
 

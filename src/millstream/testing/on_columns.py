@@ -10,7 +10,7 @@ import polars as pl
 from millstream.engine import changes as engine
 from millstream.engine.grouping.operator import Grouping
 from millstream.engine.grouping.tables import Aggregated
-from millstream.engine.operator import LATE, ROWS, Outputs
+from millstream.engine.operator import INDEX, LATE, ROWS, Outputs
 from millstream.engine.state.in_memory import WholeOperator
 from millstream.model.aggregates import Count
 from millstream.model.errors import RunError, in_step
@@ -81,6 +81,7 @@ class ColumnarGroups:
                 "time": [element.time for element in elements],
                 "sign": [1 if element.kind == "+" else -1 for element in elements],
                 "number": range(len(elements)),
+                **{"origin": "", "split": "", "offset": range(len(elements))},
             }
         )
         return table.with_columns(
@@ -95,14 +96,14 @@ class ColumnarGroups:
 
     def _place(self, row: dict[str, Any]) -> tuple[Any, ...]:
         key = ordering(self._originals[row["key"]])
-        pane = row["order"], row["end"], row["start"], key
+        pane = row["order"], row["end"], row["start"], key, row.get(INDEX)
         return *pane, row["sign"], row["of_start"], row["of_end"]
 
     def _emission(self, row: dict[str, Any]) -> Emission:
         back = row["sign"] < 0
         return Emission(
             key=self._originals[row["key"]],
-            window=Interval(row["of_start"], row["of_end"]),
+            window=Interval(row["of_start"], row["of_end"], row.get(INDEX)),
             value=tuple(row[aggregated.name] for aggregated in self._aggregated),
             info=_info(row, ""),
             kind="-" if back else "+",
@@ -112,7 +113,8 @@ class ColumnarGroups:
 
     def _late(self, row: dict[str, Any], keyed: list[tuple[Any, Element]]) -> Late:
         key, element = keyed[row["number"]]
-        window = None if row["start"] is None else Interval(row["start"], row["end"])
+        bounds = row["start"], row["end"], row.get(INDEX)
+        window = None if row["start"] is None else Interval(*bounds)
         return Late(key, element, window, row["late"])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.engine.operator import LATE, ROWS
+from millstream.engine.operator import INDEX, LATE, ROWS
 from millstream.engine.python_rows import python_rows
 from millstream.engine.rows import to_arrow
 from millstream.engine.state.blobs import unpacked
@@ -186,7 +186,7 @@ class _Outputs:
 
     def _place(self, emitted: dict[str, Any], row: dict[str, Any]) -> tuple[Any, ...]:
         pane = emitted["order"], emitted["end"], emitted["start"], ordering(self._key(row))
-        return *pane, emitted["sign"], emitted["of_start"], emitted["of_end"]
+        return *pane, emitted.get(INDEX), emitted["sign"], emitted["of_start"], emitted["of_end"]
 
     def _pane(self, emitted: dict[str, Any], row: dict[str, Any], step: int) -> Pane:
         values = tuple(row[name] for name, _, _ in self._node.aggregates)
@@ -201,6 +201,7 @@ class _Outputs:
             kind="-" if emitted["sign"] < 0 else "+",
             step=step,
             timestamp=seconds(emitted["timestamp"]),
+            window_index=emitted.get(INDEX),
         )
 
 

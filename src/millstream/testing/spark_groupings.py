@@ -55,7 +55,9 @@ class Script:
         # Steps move the watermark; the policy makes it one of this branch alone.
         keyed = mine.with_event_time("at", ascending(ahead=None)).key_by("key")
         # A replay takes windowings that a program may not have: they are not checked.
-        checked = keyed.window(fixed(1)).refine(self.windowing.refine).aggregate(result=aggregate)
+        where = self.windowing.where
+        checked = keyed.window(where if where.ordered else fixed(1)).refine(self.windowing.refine)
+        checked = checked.aggregate(result=aggregate)
         return Program(replace(checked_grouping(checked.node), windowing=self.windowing), steps)
 
     def given(self, panes: Panes) -> Panes:

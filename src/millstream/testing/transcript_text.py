@@ -78,6 +78,8 @@ def _pane(pane: Pane) -> dict[str, Any]:
         "last": pane.last,
         "kind": pane.kind,
     }
+    if pane.window_index is not None:
+        written["window_index"] = pane.window_index
     # The end of the global window is not a time that a transcript can contain.
     finite = not math.isnan(pane.timestamp) and pane.timestamp < seconds(END_OF_TIME - 1)
     return written | {"timestamp": pane.timestamp} if finite else written

@@ -181,7 +181,10 @@ def _element(written: Any) -> tuple[Any, Any, float]:
 
 
 def _pane(written: Any, step: int) -> Pane:
-    fields = ("key", "window", "values", "timing", "index", "first", "last", "kind", "timestamp")
+    fields = (
+        *("key", "window", "window_index", "values", "timing", "index"),
+        *("first", "last", "kind", "timestamp"),
+    )
     _check_fields("the pane", written, fields, required=("window", "values", "timing", "index"))
     index = written["index"]
     return Pane(
@@ -195,6 +198,7 @@ def _pane(written: Any, step: int) -> Pane:
         kind=written.get("kind", "+"),
         step=step,
         timestamp=_time(written["timestamp"]) if "timestamp" in written else float("nan"),
+        window_index=written.get("window_index"),
     )
 
 
@@ -270,9 +274,10 @@ def _shown(pane: Pane, timestamp: bool) -> str:
     stamp = f" at {pane.timestamp:.6f}" if timestamp else ""
     last = " last" if pane.last else ""
     first = " first" if pane.first else ""
+    number = "" if pane.window_index is None else f" window {pane.window_index}"
     return (
         f"step {pane.step}: {pane.kind}{_plain(pane.values)!r} key {pane.key!r}"
-        f" in [{start:.6f}, {end:.6f}) {pane.timing} {pane.index}{first}{last}{stamp}"
+        f" in [{start:.6f}, {end:.6f}){number} {pane.timing} {pane.index}{first}{last}{stamp}"
     )
 
 

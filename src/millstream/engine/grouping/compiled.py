@@ -9,14 +9,18 @@ from functools import cached_property
 import polars as pl
 
 from millstream.engine.grouping.accumulators import Accumulator, accumulator
+from millstream.engine.grouping.ordered_windows import OrderedWindows, ordered_windows_of
 from millstream.engine.grouping.results import Results
 from millstream.engine.grouping.tables import Aggregated, State
 from millstream.engine.grouping.triggers import Env, Moment, Node, StateColumn, compiled
 from millstream.engine.grouping.windows import Windows, windows_of
+from millstream.model.ordered_windows import Ordered
 from millstream.model.windowing import Windowing
 from millstream.plan.finishing import Moment as FireMoment
 from millstream.plan.finishing import fires, uses_clock
 
+FLUSH = "flush"
+"""The clock time after which the windows of a key end, complete or not."""
 _FEW_WINDOWS = 8
 _MANY_ROWS = 10_000
 
@@ -39,11 +43,17 @@ class Compiled:
     @cached_property
     def owner(self) -> list[str]:
         """The columns that name a pane."""
-        return [*self.keys, "start", "end"]
+        return [*self.keys, *self.windows.identity]
+
+    @cached_property
+    def ordered(self) -> OrderedWindows | None:
+        """The windows, if the order of rows makes them."""
+        where = self.windowing.where
+        return ordered_windows_of(where) if where.ordered else None
 
     @cached_property
     def windows(self) -> Windows:
-        return windows_of(self.windowing.where)
+        return self.ordered or windows_of(self.windowing.where)
 
     @cached_property
     def trigger(self) -> Node:
@@ -70,7 +80,7 @@ class Compiled:
 
     @cached_property
     def results(self) -> Results:
-        return Results(self.keys, self._folding)
+        return Results(self.owner, self._folding)
 
     @cached_property
     def by_window(self) -> bool:
@@ -158,8 +168,19 @@ class Compiled:
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""
-        end_passed = pl.col("end") <= state.watermark
+        end_passed = self.windows.ended(state.watermark)
         return Moment(end_passed, state.now, self.windowing.where.merging)
+
+    def opened(self, state: State) -> list[pl.Expr]:
+        """What is known of a window from when it was opened: when it is flushed at the latest."""
+        where = self.windowing.where
+        if not isinstance(where, Ordered) or where.flush is None:
+            return []
+        return [pl.lit(state.now + where.flush, pl.Int64).alias(FLUSH)]
+
+    def too_late(self, state: State) -> pl.Expr:
+        """Whether a window takes no elements because it has expired."""
+        return self.expired(state) if self.windowing.where.by_watermark else pl.lit(False)
 
     def expired(self, state: State) -> pl.Expr:
         """Whether a window and all that it holds must go."""

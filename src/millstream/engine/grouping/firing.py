@@ -48,13 +48,27 @@ class Firing:
             .with_columns(
                 closed=pl.col("closed")
                 | (pl.col("fires") & grouping.trigger.finished(grouping.env)),
-                timing=_timing(moment.end_passed, moved_from),
+                timing=self._timing(moment.end_passed, moved_from),
             )
             .with_columns(last=pl.col("expires") | pl.col("closed"))
             .with_columns(shown=self._shown())
             .collect()
         )
         return self._emit(replace(state, panes=panes), outputs, order)
+
+    def _timing(self, end_passed: pl.Expr, moved_from: int | None) -> pl.Expr:
+        on_time = pl.lit(True)
+        if self.grouping.windowing.where.by_watermark:
+            on_time = (pl.col("arrived") < pl.col("end")).fill_null(False)
+            if moved_from is not None:
+                on_time = on_time | (pl.col("end") > moved_from)
+        return (
+            pl.when(~end_passed)
+            .then(pl.lit("EARLY"))
+            .when(on_time)
+            .then(pl.lit("ON_TIME"))
+            .otherwise(pl.lit("LATE"))
+        )
 
     def _shown(self) -> pl.Expr:
         """Whether a window that acts emits a pane."""
@@ -109,16 +123,3 @@ class Firing:
             )
         panes = panes.drop("fires", "expires", "acts", "timing", "last", "shown")
         return replace(state, panes=panes.collect(), elements=elements)
-
-
-def _timing(end_passed: pl.Expr, moved_from: int | None) -> pl.Expr:
-    on_time = (pl.col("arrived") < pl.col("end")).fill_null(False)
-    if moved_from is not None:
-        on_time = on_time | (pl.col("end") > moved_from)
-    return (
-        pl.when(~end_passed)
-        .then(pl.lit("EARLY"))
-        .when(on_time)
-        .then(pl.lit("ON_TIME"))
-        .otherwise(pl.lit("LATE"))
-    )

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
+from millstream.engine.grouping.ordered_windows import in_order
 from millstream.engine.grouping.tables import State
-from millstream.engine.operator import LATE, Outputs
+from millstream.engine.operator import INDEX, LATE, Outputs
 from millstream.engine.tables import concatenated
 
 
@@ -20,7 +21,29 @@ class Intake:
 
     def take(self, state: State, batch: pl.DataFrame, outputs: Outputs) -> State:
         """The state with the batch's elements in it; late ones go to the output."""
-        windows = batch if "start" in batch.columns else self.grouping.windows.assign(batch)
+        ordered = self.grouping.ordered
+        if ordered is None:
+            return self._taken(state, self._in_windows(batch), outputs)
+        windows, sequences = ordered.place(in_order(batch), state.sequences, self.grouping.keys)
+        time = pl.when(pl.col(INDEX).is_not_null()).then("time")
+        windows = windows.with_columns(start=time, end=time + 1)
+        return self._ended(self._taken(replace(state, sequences=sequences), windows, outputs))
+
+    def _in_windows(self, batch: pl.DataFrame) -> pl.DataFrame:
+        return batch if "start" in batch.columns else self.grouping.windows.assign(batch)
+
+    def _ended(self, state: State) -> State:
+        """The state with what rows have ended marked."""
+        if state.panes is None or state.sequences is None:
+            return state
+        keys = self.grouping.keys
+        upto = state.sequences.select(*keys, "upto")
+        panes = state.panes.join(
+            upto, on=keys, how="left", nulls_equal=True, maintain_order="left"
+        ).with_columns(ended=pl.col(INDEX) < pl.col("upto"))
+        return replace(state, panes=panes.drop("upto"))
+
+    def _taken(self, state: State, windows: pl.DataFrame, outputs: Outputs) -> State:
         # A closed window takes no part any more: nothing joins it, nothing merges with it.
         closed, live = None, state.panes
         if live is not None and live["closed"].any():
@@ -33,7 +56,7 @@ class Intake:
             accepted = windows.filter(late.is_null())
         if not accepted.height:
             return state
-        table = concatenated(live, self._partial_panes(accepted))
+        table = concatenated(live, self._partial_panes(state, accepted))
         assert table is not None
         elements = self._with_kept(state.elements, accepted)
         if not self.grouping.windowing.where.merging:
@@ -58,7 +81,7 @@ class Intake:
         return (
             pl.when(pl.col("start").is_null())
             .then(pl.lit("no window"))
-            .when(self.grouping.expired(state))
+            .when(self.grouping.too_late(state))
             .then(pl.lit("expired"))
             .when(self._joins_closed(windows, closed))
             .then(pl.lit("closed"))
@@ -69,7 +92,8 @@ class Intake:
         if closed is None:
             return pl.lit(False)
         keys = list(self.grouping.keys)
-        bounds = closed.select(*keys, other_start="start", other_end="end")
+        names = self.grouping.windows.identity
+        bounds = closed.select(*keys, *(pl.col(name).alias(f"other_{name}") for name in names))
         rows = windows.select(self.grouping.owner).with_row_index("row")
         if keys:
             met = rows.join(bounds, on=keys, how="inner", nulls_equal=True)
@@ -78,7 +102,7 @@ class Intake:
         joining = met.filter(self.grouping.windows.joins())["row"].unique()
         return pl.int_range(pl.len(), dtype=pl.UInt32).is_in(joining.implode())
 
-    def _partial_panes(self, accepted: pl.DataFrame) -> pl.DataFrame:
+    def _partial_panes(self, state: State, accepted: pl.DataFrame) -> pl.DataFrame:
         """The accepted elements, folded into fresh panes for each key and window."""
         fresh = (pl.lit(c.fresh, c.dtype).alias(c.name) for c in self.grouping.trigger_columns)
         return (
@@ -89,6 +113,7 @@ class Intake:
                 pl.lit(False).alias("old"),
                 pl.col("new").alias("joined"),
                 *fresh,
+                *self.grouping.opened(state),
             )
             .collect()
         )
@@ -113,7 +138,10 @@ class Intake:
         # Elements behind the watermark do not move the timestamp.
         ahead = pl.col("time").filter(pl.col("time") >= pl.col("arrived"))
         return self.grouping.folded(
-            accepted, pl.col("arrived").min(), self.grouping.stamped(ahead).alias("stamp")
+            accepted,
+            pl.col("arrived").min(),
+            self.grouping.stamped(ahead).alias("stamp"),
+            *self.grouping.windows.bounds(),
         )
 
     def _joined(self, state: State, table: pl.DataFrame) -> pl.DataFrame:
@@ -129,6 +157,8 @@ class Intake:
                 pl.col("arrived").min(),
                 grouping.stamped(pl.col("stamp")),
                 pl.col("index", "closed", "old").first(),
+                *grouping.windows.bounds(),
+                *(pl.col(e.meta.output_name()).first() for e in grouping.opened(state)),
                 *(pl.col(c.name).first() for c in grouping.trigger_columns),
                 *(e for a in grouping.accumulators for e in a.merged()),
             ],

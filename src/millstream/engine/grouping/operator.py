@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from millstream.engine.grouping.compiled import Compiled
+from millstream.engine.grouping.compiled import FLUSH, Compiled
 from millstream.engine.grouping.deferral import WindowDeferral
 from millstream.engine.grouping.firing import Firing
 from millstream.engine.grouping.intake import Intake
@@ -21,6 +21,7 @@ from millstream.engine.grouping.tables import Aggregated, State
 from millstream.engine.operator import (
     BY_KEY,
     BY_WINDOW,
+    INDEX,
     ROWS,
     Advance,
     BucketName,
@@ -31,7 +32,7 @@ from millstream.engine.operator import (
     facts_of,
     least,
 )
-from millstream.engine.tables import without
+from millstream.engine.tables import concatenated, without
 from millstream.model.instants import END_OF_TIME
 from millstream.model.windowing import Windowing
 
@@ -70,24 +71,61 @@ class Grouping:
         state = State.of(tables, advance.watermark_before, advance.now)
         batch = batches.get(ROWS)
         if batch is not None and batch.height:
-            state = self._intake.take(state, batch, outputs)
-            state = self._firing.ask(state, pl.col("joined") > 0, outputs, order=0)
+            state = self._take(state, batch, outputs)
         if advance.watermark > state.watermark:
             state = self._advance_watermark(state, advance.watermark, outputs)
         if advance.now > advance.now_before:
-            due = self.compiled.trigger.due(self.compiled.env, advance.now_before, advance.now)
-            state = self._firing.ask(state, due, outputs, order=2)
+            state = self._advance_clock(state, advance.now_before, outputs)
         return Stepped(state.tables, outputs, self._facts(state))
+
+    def _take(self, state: State, batch: pl.DataFrame, outputs: Outputs) -> State:
+        state = self._intake.take(state, batch, outputs)
+        if self.compiled.ordered is None:
+            return self._firing.ask(state, pl.col("joined") > 0, outputs, order=0)
+        touched = (pl.col("joined") > 0) | pl.col("ended")
+        return self._without_expired(self._firing.ask(state, touched, outputs, order=0))
 
     def _advance_watermark(self, state: State, watermark: int, outputs: Outputs) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
+        if self.compiled.ordered is not None:
+            if watermark < END_OF_TIME:
+                return state
+            state = self._firing.ask(
+                self._flushed(state, pl.lit(True)), pl.lit(True), outputs, order=1
+            )
+            return self._without_expired(state)
         if state.panes is None or (state.panes["end"] > watermark).all():
             return state  # no window ends, and none expires before it has ended
         expired = self.compiled.expired(state)
         passing = (pl.col("end") > before) & (pl.col("end") <= watermark)
         state = self._firing.ask(state, passing | expired, outputs, order=1, moved_from=before)
+        return self._without_expired(state)
+
+    def _advance_clock(self, state: State, before: int, outputs: Outputs) -> State:
+        due = self.compiled.trigger.due(self.compiled.env, before, state.now)
+        if self.compiled.opened(state):
+            first = pl.col(FLUSH).min().over(self.compiled.keys)
+            state = self._flushed(state, first < state.now)
+            due = due | pl.col("ended")
+        return self._without_expired(self._firing.ask(state, due, outputs, order=2))
+
+    def _flushed(self, state: State, who: pl.Expr) -> State:
+        """The state where windows have ended, complete or not; the next rows begin new ones."""
+        ordered, keys = self.compiled.ordered, self.compiled.keys
+        assert ordered is not None
+        if state.panes is None or not state.panes.height:
+            return state
+        panes = state.panes.with_columns(ended=who)
+        upto = pl.col(INDEX).max() + 1
+        restarted = panes.filter("ended").group_by(keys).agg(upto.alias("upto"))
+        others = without(state.sequences, restarted, list(keys))
+        sequences = concatenated(others, restarted.with_columns(ordered.fresh()))
+        return replace(state, panes=panes, sequences=sequences)
+
+    def _without_expired(self, state: State) -> State:
         if state.panes is None:
             return state
+        expired = self.compiled.expired(state)
         gone = state.panes.filter(expired)
         return replace(
             state,
@@ -105,7 +143,9 @@ class Grouping:
             holds=self._holds().min(),
         )
         # Emitted panes of merged sessions that are still to be taken back hold the watermark, too.
+        # Windows that the order of rows makes grow, and take back what they have emitted.
         owed = (pl.col("start") != pl.col("of_start")) | (pl.col("end") != pl.col("of_end"))
+        owed = owed | pl.lit(self.compiled.ordered is not None)
         back = None if state.emitted is None else state.emitted.filter(owed)
         for name, more in facts_of(back, self.bucket, holds=pl.col("timestamp").min()).items():
             known = facts.get(name, Facts())
@@ -114,11 +154,15 @@ class Grouping:
 
     def _holds(self) -> pl.Expr:
         """The timestamps of panes that are still to come on time."""
-        waiting = (pl.col("new") > 0) & (pl.col("arrived") < pl.col("end"))
+        waiting = pl.col("new") > 0
+        if self.compiled.windowing.where.by_watermark:
+            waiting = waiting & (pl.col("arrived") < pl.col("end"))
         return self.compiled.timestamp().filter(waiting)
 
     def _wakes(self, state: State) -> pl.Expr:
         """The watermark at which something happens in a window: its end, then its expiry."""
+        if not self.compiled.windowing.where.by_watermark:
+            return pl.lit(END_OF_TIME)  # only the end of the input
         lateness, end = self.compiled.windowing.allowed_lateness, pl.col("end")
         expiry = end.clip(upper_bound=END_OF_TIME - lateness) + lateness
         return pl.when(end > state.watermark).then(end).otherwise(expiry)
@@ -126,6 +170,7 @@ class Grouping:
     def _due(self, state: State) -> pl.Expr | None:
         """The least deadline among windows that the clock has not passed."""
         columns = [c.name for c in self.compiled.trigger_columns if c.name.endswith(".until")]
+        columns += [FLUSH] if self.compiled.opened(state) else []
         if not columns:
             return None
         ahead = [pl.col(name).filter(pl.col(name) >= state.now).min() for name in columns]

@@ -28,9 +28,10 @@ class Results:
     """Computes the aggregates of panes, from accumulators or from elements."""
 
     def __init__(
-        self, keys: Sequence[str], folding: Sequence[tuple[Aggregated, Accumulator | None]]
+        self, owner: Sequence[str], folding: Sequence[tuple[Aggregated, Accumulator | None]]
     ) -> None:
-        self.owner = [*keys, "start", "end"]
+        self.owner = list(owner)
+        self._bounds = [name for name in ("start", "end") if name not in owner]
         self.names = [a.name for a, _ in folding]
         self._folded = [(a, folder) for a, folder in folding if folder]
         computed = [(a, accumulator(a.aggregate, a.name, a.of)) for a, f in folding if not f]
@@ -46,11 +47,8 @@ class Results:
         valued = valued.with_columns(sign=pl.lit(1), filled=pl.lit(True))
         if self.keeps_elements:
             valued = self._with_computed(valued.collect(), elements)
-        return (
-            valued.select(*self.owner, *self.names, *_INFO, "timestamp", "sign", "filled")
-            .with_columns(of_start="start", of_end="end")
-            .collect()
-        )
+        columns = [*self.owner, *self._bounds, *self.names, *_INFO, "timestamp", "sign", "filled"]
+        return valued.select(columns).with_columns(of_start="start", of_end="end").collect()
 
     def _with_computed(self, panes: pl.DataFrame, elements: pl.DataFrame | None) -> pl.LazyFrame:
         values = self._over_groups(self._remaining(panes, elements))
@@ -109,8 +107,9 @@ class Results:
         kept = emitted.join(panes.select(self.owner), on=self.owner, how="anti", nulls_equal=True)
         shown = panes.filter("filled")
         # A retraction has the information of the new pane, and beside it that of the old one.
-        info = panes.select(*self.owner, *_INFO)
-        back = back.rename({name: f"old_{name}" for name in _INFO}).with_columns(sign=pl.lit(-1))
+        info = panes.select(*self.owner, *self._bounds, *_INFO)
+        back = back.drop(self._bounds).with_columns(sign=pl.lit(-1))
+        back = back.rename({name: f"old_{name}" for name in _INFO})
         back = back.join(info, on=self.owner, how="left", nulls_equal=True, maintain_order="left")
         out = concatenated(back, shown)
         assert out is not None

@@ -21,6 +21,9 @@ class Aggregated:
     by: str | None = None
 
 
+_NAMES = ("panes", "elements", "emitted", "sequences")
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """All that a grouping remembers, and where time is. Tables are None until they have rows.
@@ -28,23 +31,24 @@ class State:
     ``panes`` has a row for each key and live window; ``elements`` what results are computed from
     where accumulators do not do; ``emitted`` the panes that a retracting grouping may take back,
     each with the window it is ``of`` and the live window (``start``, ``end``) that owns it now.
+    ``sequences`` has a row for each key, where the order of rows makes windows.
     """
 
     panes: pl.DataFrame | None = None
     elements: pl.DataFrame | None = None
     emitted: pl.DataFrame | None = None
+    sequences: pl.DataFrame | None = None
     watermark: int = START_OF_TIME
     now: int = 0
 
     @classmethod
     def of(cls, tables: Tables, watermark: int, now: int) -> State:
         """The state that these tables are."""
-        return cls(
-            tables.get("panes"), tables.get("elements"), tables.get("emitted"), watermark, now
-        )
+        found = {name: tables.get(name) for name in _NAMES}
+        return cls(**found, watermark=watermark, now=now)
 
     @property
     def tables(self) -> Tables:
         """The tables that there are; one without rows still says its types."""
-        named = {"panes": self.panes, "elements": self.elements, "emitted": self.emitted}
+        named = {name: getattr(self, name) for name in _NAMES}
         return {name: table for name, table in named.items() if table is not None}

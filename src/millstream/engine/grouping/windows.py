@@ -33,6 +33,15 @@ class Windows(ABC):
         """Whether windows are the same for all keys and end, so that each can be a bucket."""
         return True
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that name a window of a key."""
+        return ("start", "end")
+
+    def bounds(self) -> list[pl.Expr]:
+        """Aggregates that make the bounds of a window, where they do not name it."""
+        return []
+
     @abstractmethod
     def assign(self, elements: pl.DataFrame) -> pl.DataFrame:
         """The elements, once for each of their windows, with ``start`` and ``end``.
@@ -47,6 +56,10 @@ class Windows(ABC):
     def merge(self, table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         """The table with ``union_start`` and ``union_end``: what its windows become part of."""
         return table.with_columns(union_start="start", union_end="end")
+
+    def ended(self, watermark: int) -> pl.Expr:
+        """Whether a window has ended."""
+        return watermark >= _END
 
     def expired(self, watermark: int, allowed_lateness: int) -> pl.Expr:
         """Whether a window has expired, with all of its state."""

@@ -49,7 +49,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
     def output_schema(cls, node: plan.Grouping, tag: str, ports: Mapping[str, PortTypes]) -> Schema:
         (types,) = ports.values()
         if tag == LATE:
-            return Schema((*types.rows, plan.WINDOW, REASON))
+            return Schema((*types.rows, plan.window_field(node.windowing), REASON))
         found: dict[str, str | None]
         found = {name: types.computed[f"key {i}"] for i, (name, _) in enumerate(node.keys)}
         for i, (name, aggregate, inputs) in enumerate(node.aggregates):

@@ -38,7 +38,7 @@ def checked_table(input: Node, mode: Any, step: str | None) -> Table | None:
         )
     _check_panes_replace(node, step)
     by = [name for name, _ in node.keys]
-    by += ["window"] if node.windowing.where.by_time else []
+    by += ["window"] if node.windowing.where.ends else []
     for name in by:
         lost = next((each for each in between if not _keeps(each, name)), None)
         if lost is not None:
@@ -56,11 +56,12 @@ def _check_panes_replace(node: Grouping, step: str | None) -> None:
     how = node.windowing
     if _fires_once(how) or how.refine is retracting:
         return
-    if how.refine is accumulating and not how.where.merging:
+    grows = how.where.merging or how.where.ordered
+    if how.refine is accumulating and not grows:
         return
     if how.refine is accumulating:
-        what = f"{how.where!r} merges windows, and a merged one would be there beside its parts"
-        fix = "write .refine(ms.retracting), which takes the parts back"
+        what = f"windows of {how.where!r} grow, and each would be there beside its earlier bounds"
+        fix = "write .refine(ms.retracting), which takes earlier results back"
     else:
         what = "each pane holds only what is new (discarding, the default), so none is the whole"
         fix = "write .refine(ms.accumulating) before aggregate(…)"
@@ -71,7 +72,7 @@ def _check_panes_replace(node: Grouping, step: str | None) -> None:
 def _fires_once(how: Windowing) -> bool:
     """Whether a window gives one pane at most."""
     simple = how.when in (DEFAULT_TRIGGER, AtWatermark(early=None, late=None))
-    return simple and how.allowed_lateness == 0 and how.where.by_time
+    return simple and how.allowed_lateness == 0 and how.where.ends
 
 
 def _keeps(step: Select | WithColumns, column: str) -> bool:

@@ -13,7 +13,7 @@ from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Node, Port, SideOutput
-from millstream.plan.operators.grouping import KIND, PANE, WINDOW, AggregateInputs, Grouping
+from millstream.plan.operators.grouping import KIND, PANE, AggregateInputs, Grouping, window_field
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.types.result_types import result_type
@@ -54,19 +54,20 @@ def late(input: Node) -> SideOutput:
 def _late_schema(node: Grouping) -> Schema:
     """The columns of late rows: the input's columns, the window and why it was too late."""
     schema = node.input.schema
-    for added in (WINDOW, REASON):
+    window = window_field(node.windowing)
+    for added in (window, REASON):
         own = schema.find(added.name)
         if own is not None:
             name = quoted(own.name)
             raise PlanError(
                 "MS108",
                 f"late rows have a column {own.name!r} of their own, and .late adds one: "
-                + ("the window that they came too late for" if added is WINDOW else "the reason"),
+                + ("the window that they came too late for" if added is window else "the reason"),
                 fix=f"rename yours before {node.name!r}: "
                 f".with_columns({name}_2={name!r}).drop({own.name!r}), "
                 f"or leave it out: .drop({own.name!r})",
             )
-    return Schema((*schema, WINDOW, REASON))
+    return Schema((*schema, window, REASON))
 
 
 def _aggregate(name: str, given: Any) -> Aggregate:
@@ -110,6 +111,7 @@ def _fields(
         *(Field(name, key.type) for name, key in settings.keys),
         *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
     ]
-    own = [WINDOW, PANE, *([KIND] if settings.windowing.refine is retracting else [])]
+    windowing = settings.windowing
+    own = [window_field(windowing), PANE, *([KIND] if windowing.refine is retracting else [])]
     check_column_names([field.name for field in fields], own=[field.name for field in own])
     return (*fields, *own)

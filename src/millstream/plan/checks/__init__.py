@@ -14,11 +14,13 @@ from millstream.plan.checks.missing_watermark import check_windows_end
 from millstream.plan.checks.retractions import check_retractions
 from millstream.plan.checks.trigger_safety import check_trigger_safety
 from millstream.plan.checks.unwindowed import check_unwindowed
+from millstream.plan.checks.window_policy import check_window_policy
 from millstream.plan.operators.grouping import Grouping
 
 GROUPING_CHECKS = (
     check_aggregate_types,
     check_merging_windows,
+    check_window_policy,
     check_window_has_event_time,
     check_unwindowed,
     check_endless_global_window,

@@ -12,7 +12,7 @@ from millstream.plan.operators.grouping import Grouping
 def check_endless_global_window(node: Grouping) -> None:
     """The default trigger, ``at_watermark()`` and ``never()`` would give nothing, for ever."""
     windowing = node.windowing
-    if windowing.where.by_time or is_bounded(node):
+    if windowing.where.ends or is_bounded(node):
         return
     if fires(windowing.when) == Moment.BEFORE_END:
         return

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
-from millstream.model.triggers import AtWatermark, Trigger
-from millstream.plan.finishing import Moment, fires
+from millstream.model.triggers import Trigger
+from millstream.plan.finishing import Moment, fires, waits_for_watermark
 from millstream.plan.lineage import unfollowed
 from millstream.plan.nodes import EventTime, Node, Source, SplitSource, walk
 from millstream.plan.operators.grouping import Grouping
@@ -51,15 +49,7 @@ def check_splits_are_followed(node: EventTime) -> None:
 
 def _waits(trigger: Trigger) -> bool:
     """Whether any result depends on the watermark; ``never()`` leaves them all to its passing."""
-    return fires(trigger) == Moment.NEVER or _at_watermark(trigger)
-
-
-def _at_watermark(trigger: Trigger) -> bool:
-    if isinstance(trigger, AtWatermark):
-        return True
-    values = [getattr(trigger, field.name) for field in fields(trigger)]
-    parts = [part for each in values for part in (each if isinstance(each, tuple) else (each,))]
-    return any(_at_watermark(part) for part in parts if isinstance(part, Trigger))
+    return fires(trigger) == Moment.NEVER or waits_for_watermark(trigger)
 
 
 def _timing(node: Node, source: Source) -> EventTime:

@@ -22,14 +22,17 @@ class Changes(Stateful):
     """Keeps a row if it differs, in one of the columns, from the row of its key before it."""
 
     kind: ClassVar[str] = "changes"
-    ordered: ClassVar[bool] = True
-
     columns: tuple[str, ...]
 
     @property
     def keys(self) -> Keys:
         """The keys of its one port."""
         return self.ports[0].keys
+
+    @property
+    def ordered(self) -> bool:
+        """A row is compared with the one before it."""
+        return True
 
     @property
     def details(self) -> list[Line]:

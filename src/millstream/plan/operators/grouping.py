@@ -15,9 +15,15 @@ from millstream.plan.nodes import Computed, Keys, Line, Node, Port, Stateful
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.schema import Field, quoted
 
-WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
+_WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
+_NUMBERED_WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP, index: BIGINT>")
 PANE = Field("pane", "STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>")
 KIND = Field("kind", "STRING")
+
+
+def window_field(windowing: Windowing) -> Field:
+    """The column that has the window of a pane; windows in the order of rows are counted, too."""
+    return _NUMBERED_WINDOW if windowing.where.ordered else _WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Grouping(Stateful):
     @property
     def own_columns(self) -> tuple[Field, ...]:
         """Where and when a pane was emitted, and whether it takes an earlier one back."""
-        return (WINDOW, PANE, *([KIND] if self.retracts else []))
+        return (window_field(self.windowing), PANE, *([KIND] if self.retracts else []))
 
     @property
     def input(self) -> Node:
@@ -72,8 +78,13 @@ class Grouping(Stateful):
 
     @property
     def uses_clock(self) -> bool:
-        """Whether its trigger depends on processing time."""
-        return uses_clock(self.windowing.when)
+        """Whether its windows or its trigger depend on processing time."""
+        return self.windowing.where.uses_clock or uses_clock(self.windowing.when)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of rows makes its windows."""
+        return self.windowing.where.ordered
 
     @property
     def key_columns(self) -> tuple[str, ...]:

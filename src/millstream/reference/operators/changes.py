@@ -11,7 +11,7 @@ from millstream.plan.operators.changes import Changes
 from millstream.reference.operators.keys import Keyed
 from millstream.reference.operators.operator import ROWS, Output
 from millstream.reference.ordering import ordering
-from millstream.reference.rows import Row
+from millstream.reference.rows import Row, row_order
 
 
 class ChangesOperator:
@@ -30,7 +30,7 @@ class ChangesOperator:
         """The rows that differ from the one before: by event time, then by their places."""
         self._watermark = max(self._watermark, watermark)
         with in_step(self.node.name):
-            changed = list(filter(self._differs, sorted(rows[self._port.name], key=_order)))
+            changed = list(filter(self._differs, sorted(rows[self._port.name], key=row_order)))
         return Output({ROWS: changed}, self._watermark)
 
     def close(self) -> None:
@@ -41,7 +41,3 @@ class ChangesOperator:
         values = ordering([row.values[name] for name in self.node.columns])
         before, self._last[key] = self._last.get(key), values
         return before != values
-
-
-def _order(row: Row) -> tuple[int, Any]:
-    return (START_OF_TIME if row.time is None else row.time, row.place)

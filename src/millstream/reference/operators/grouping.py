@@ -12,10 +12,10 @@ from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
 from millstream.reference.elements import Element, Late
-from millstream.reference.grouping import MakeGroups, reference_groups
+from millstream.reference.groups import MakeGroups, reference_groups
 from millstream.reference.operators.keys import Keyed
 from millstream.reference.operators.operator import ROWS, Output
-from millstream.reference.rows import Row, late_row, pane_row
+from millstream.reference.rows import Row, late_row, pane_row, row_order
 
 
 class GroupingOperator:
@@ -37,8 +37,10 @@ class GroupingOperator:
     def step(self, rows: Mapping[str, list[Row]], watermark: int, now: int) -> Output:
         """The panes, and what was too late for its windows."""
         groups = self._groups
+        given = rows[self._port.name]
+        in_order = sorted(given, key=row_order) if self.node.ordered else given
         with in_step(self.node.name):
-            emissions = groups.take(map(self._element, rows[self._port.name]), watermark, now)
+            emissions = groups.take(map(self._element, in_order), watermark, now)
         late = [late_row(self._as_given(each)) for each in groups.late]
         groups.late.clear()
         panes = [pane_row(each, *self._names, self.node.retracts) for each in emissions]

@@ -40,7 +40,7 @@ def columns_of(table: pa.Table, retracts: bool) -> list[Column]:
 def _column(field: pa.Field, values: list[Any], taken_back: list[bool]) -> Column:
     type, title = field.type, brief(field.name)
     text: Callable[[Any], str] = brief
-    if _is_struct_of(type, "start", "end"):
+    if _is_struct_of(type, "start", "end") or _is_struct_of(type, "start", "end", "index"):
         title, text = _windows(title, values)
     elif _is_struct_of(type, "timing", "index", "first", "last"):
         text = _pane
@@ -75,28 +75,33 @@ def brief(value: Any) -> str:
 
 def _windows(title: str, windows: list[Any]) -> tuple[str, Callable[[Any], str]]:
     """A title and how to write windows: if all are in one day, the title has the day."""
-    bounds = [bound for window in windows if window for bound in window.values()]
+    bounds = [window[name] for window in windows if window for name in ("start", "end")]
     days = {bound and bound.date() for bound in bounds}
     (day,) = days if len(days) == 1 else (None,)
     return (f"{title} {day}", _times) if day else (title, _days_and_times)
 
 
-def _times(window: dict[str, datetime] | None) -> str:
+def _times(window: dict[str, Any] | None) -> str:
     if window is None:
         return "null"
-    return f"{_clock(window['start'])}–{_clock(window['end'])}"
+    return f"{_number(window)}{_clock(window['start'])}–{_clock(window['end'])}"
 
 
-def _days_and_times(window: dict[str, datetime | None] | None) -> str:
+def _days_and_times(window: dict[str, Any] | None) -> str:
     if window is None:
         return "null"
     start, end = window["start"], window["end"]
     if start is None and end is None:
-        return "all of time"
+        return _number(window).strip() or "all of time"
     whole_days = all(bound is None or bound.time() == _MIDNIGHT for bound in (start, end))
     if start and end and start.date() == end.date():
-        return f"{brief(start)}–{_clock(end)}"
-    return f"{_bound(start, whole_days)}–{_bound(end, whole_days)}"
+        return f"{_number(window)}{brief(start)}–{_clock(end)}"
+    return f"{_number(window)}{_bound(start, whole_days)}–{_bound(end, whole_days)}"
+
+
+def _number(window: dict[str, Any]) -> str:
+    """The index of a window that has one, before its bounds."""
+    return f"#{window['index']} " if "index" in window else ""
 
 
 def _bound(bound: datetime | None, whole_days: bool) -> str:

@@ -1,0 +1,75 @@
+"""Windows in the order of rows on Spark: batch and streaming, resumed, in chains, retried."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+
+import millstream as ms
+
+SCHEMA = "key string, n int, at double"
+FILES = [
+    [("a", 1, 9.0), ("b", 2, 1.0), ("a", 4, 2.0), ("a", 8, 5.0), ("a", 16, 5.0)],
+    [("b", 32, 7.0), ("a", 64, 1.0)],
+    [("b", 128, 3.0), ("b", 256, 4.0), ("a", 512, 6.0), ("c", 1024, 0.0)],
+]
+
+
+def rows_in(folder, **how):
+    return ms.read_files(folder, "json", SCHEMA, "at", ms.bounded("1h"), name="rows", **how)
+
+
+def write(folder, number):
+    folder.mkdir(exist_ok=True)
+    rows = [dict(zip(("key", "n", "at"), row, strict=True)) for row in FILES[number]]
+    file = folder / f"{number}.json"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    os.utime(file, (1_700_000_000 + number,) * 2)  # Spark reads the oldest first
+
+
+def windows_of_two(batches):
+    """The sums of each two rows of a key, and of those that are left at the end."""
+    waiting, made, counts = defaultdict(list), [], defaultdict(int)
+    for batch in batches:
+        for key, n, _ in sorted(batch, key=lambda row: row[2]):
+            waiting[key].append(n)
+            if len(waiting[key]) == 2:
+                made.append((key, sum(waiting.pop(key)), counts[key]))
+                counts[key] += 1
+    return sorted(made), sorted((key, sum(rows), counts[key]) for key, rows in waiting.items())
+
+
+def found(rows):
+    return sorted((row["key"], row["total"], row["window"]["index"]) for row in rows)
+
+
+def sums(rows):
+    return rows.key_by("key").window(ms.count_window(2)).aggregate(total=ms.sum("n"))
+
+
+def test_count_windows_are_filled_by_a_job_that_is_resumed_in_between(spark, tmp_path):
+    made = []
+    for new in ([0, 1], [2]):
+        for number in new:
+            write(tmp_path / "rows", number)
+        rows = rows_in(tmp_path / "rows", max_files_per_batch=1)
+        # A function and SQL before the operator: the order of rows is kept through both.
+        same = rows.map(lambda row: dict(row), SCHEMA).with_columns(n="n + 0")
+        job = sums(same).collect("sums").run("sums", spark=spark, checkpoint=tmp_path / "state")
+        made += job.process_all().stop().rows("sums")
+    complete, _ = windows_of_two(FILES)
+    assert found(made) == complete
+
+
+def test_a_batch_emits_incomplete_windows_at_its_end_and_feeds_windows_of_time(spark, tmp_path):
+    rows = ms.from_rows([row for file in FILES for row in file], SCHEMA, "at", name="rows")
+    complete, rest = windows_of_two([[row for file in FILES for row in file]])
+    totals = sums(rows)
+    overall = totals.window(ms.fixed(100)).aggregate(sum=ms.sum("total"), windows=ms.count())
+    program = ms.pipeline(totals.collect("sums"), overall.collect("overall"))
+    for mode in ("batch", "streaming"):
+        job = program.run("sums", spark=spark, mode=mode).wait()
+        assert found(job.rows("sums")) == sorted(complete + rest)
+        (row,) = job.rows("overall")
+        assert (row["sum"], row["windows"]) == (2047, len(complete + rest))
