@@ -251,9 +251,12 @@ def count_distinct(of: Expression | None = None) -> CountDistinct:
 
 
 def approx_distinct(of: Expression | None = None) -> ApproxDistinct:
-    """About how many distinct values there are.
+    """About how many distinct values there are, in at most 16 KB for each group.
 
-    Every engine counts exactly today, and so keeps the values, as ``count_distinct`` does.
+    Up to 2,048 are counted exactly. Of more, the count has a relative standard error of 2.2%: 95 of
+    100 counts are off by less than 4.4%. The same values give the same count, in any order.
+
+    It takes values of all types that ``count_distinct`` takes, but none that may be retracted.
 
     >>> approx_distinct("user")
     approx_distinct(user)
@@ -286,9 +289,13 @@ def quantile(of: Expression | None = None, q: float = 0.5) -> Quantile:
 
 
 def approx_quantile(of: Expression | None = None, q: float = 0.5) -> ApproxQuantile:
-    """About the quantile ``q`` (0 to 1) of numbers.
+    """About the quantile ``q`` (0 to 1) of numbers, in at most 32 KB for each group.
 
-    Every engine computes it exactly today, and so keeps the values, as ``quantile`` does.
+    It is exact for up to 2,048 distinct numbers. For more, numbers are off by less than p / 2048 of
+    their size, where p is how many powers of two they cover: 1% for numbers from 1 to 1,000,000.
+    The same values give the same quantile, in any order.
+
+    It takes the numbers that ``quantile`` takes, but none that may be retracted.
 
     >>> approx_quantile("latency", 0.99)
     approx_quantile(latency, 0.99)

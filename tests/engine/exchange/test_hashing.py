@@ -11,7 +11,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from millstream.engine.exchange.hashing import hashed
+from millstream.engine.exchange.hashing import fingerprints, hashed
 
 _64 = 2**64 - 1
 
@@ -168,3 +168,23 @@ def test_keys_that_look_alike_spread_evenly(keys, parts):
         sizes = Counter(places.to_list())
         assert len(sizes) == parts
         assert max(abs(size - expected) for size in sizes.values()) < 5 * math.sqrt(expected)
+
+
+def mixed_in(start, parts):
+    for part in parts:
+        start = mixed(polynomial(start, [part]))
+    return start
+
+
+def test_the_fingerprint_of_a_value_is_on_disk_and_stays_the_same():
+    long = b"sixteen or more bytes"
+    words = [int.from_bytes(long[i : i + 8], "little") for i in range(0, len(long), 8)]
+    number = {pl.Int64: (42, mixed(42)), pl.String: (long.decode(), mixed(mixed_in(21, words)))}
+    for kind, (value, expected) in number.items():
+        assert fingerprints(pl.Series([value, None], dtype=kind)).to_list() == [expected, None]
+
+
+def test_texts_that_meet_in_the_hash_of_keys_have_different_fingerprints():
+    texts = [f"channel{a}-device{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "abcdefgh"]
+    assert len(set(hashes(texts, pl.String))) < len(texts)
+    assert fingerprints(pl.Series(texts)).n_unique() == len(texts)

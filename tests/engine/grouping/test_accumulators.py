@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from agreement import rounded
-from millstream.engine.grouping.accumulators import accumulator, with_one_zero
+from millstream.engine.grouping.accumulators import with_one_zero
+from millstream.engine.grouping.folding import accumulator
 from millstream.model.errors import RunError
 from millstream.reference.aggregates import Item, beyond, evaluate
 from millstream.testing.untyped import UntypedColumn

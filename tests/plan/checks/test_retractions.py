@@ -65,3 +65,19 @@ def test_late_rows_of_a_retracting_grouping_are_rows_of_its_input() -> None:
 
 def test_rejected_rows_are_never_taken_back() -> None:
     RETRACTING.rejected.aggregate(first=ms.first("reason"))
+
+
+@pytest.mark.parametrize("refine", [ms.discarding, ms.accumulating, ms.retracting])
+def test_a_sketch_takes_nothing_that_may_be_taken_back(refine) -> None:
+    grouped = RETRACTING.drop("window", "pane").refine(refine)
+    for name, aggregate, exact in (
+        ("users", ms.approx_distinct("total"), ms.count_distinct),
+        ("half", ms.approx_quantile("total", 0.5), ms.quantile),
+    ):
+        with pytest.raises(ms.PlanError) as caught:
+            grouped.aggregate(**{name: aggregate})
+        assert f"but {name} = {aggregate!r} is a sketch, which cannot remove a value" in str(
+            caught.value
+        )
+        assert f"write ms.{exact.__name__}(…), which keeps the values" in str(caught.value)
+        grouped.refine(ms.accumulating).aggregate(**{name: exact("total")})

@@ -1,12 +1,12 @@
-"""Which shard a key belongs to: a hash that stays the same on every machine and in every version.
+"""Hashes that stay the same on every machine and in every version: of keys, and of any value.
 
 State outlives the process that wrote it, so neither Python's hash nor Polars' will do: the one
-changes with each process, the other may with each release. So this one is written out.
+changes with each process, the other may with each release. So these are written out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -15,35 +15,51 @@ import polars as pl
 import pyarrow as pa
 
 _Numbers: TypeAlias = npt.NDArray[np.uint64]
+_Next: TypeAlias = Callable[[_Numbers, _Numbers], _Numbers]
+"""The hash of a sequence and one more number, from that of the sequence and the number."""
 _PRIME = np.uint64(1_099_511_628_211)
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 def hashed(table: pl.DataFrame, keys: Sequence[str]) -> pl.Series:
-    """A number for each row that depends on its keys alone.
+    """A number for each row that depends on its keys alone: which shard it belongs to.
 
     >>> hashed(pl.DataFrame({"team": ["red", "blau", None]}), ["team"]).to_list()
     [5020103052987547095, 17753648138507818328, 0]
     """
     total = np.zeros(table.height, np.uint64)
     for key in keys:
-        total = total * _PRIME + _hash_of(table[key])
+        total = _added(total, _hash_of(table[key], _added))
     return pl.Series("hash", total)
 
 
-def _hash_of(values: pl.Series) -> _Numbers:
+def fingerprints(values: pl.Series) -> pl.Series:
+    """A number for each value, null for null; different values have different ones.
+
+    That is certain for numbers and times, and else as likely as 64 random bits make it: texts that
+    differ in few places do not meet, as they may in ``hashed``, for which that is good enough.
+
+    >>> red, blau, none, again = fingerprints(pl.Series(["red", "blau", None, "red"]))
+    >>> red == again, red == blau, none
+    (True, False, None)
+    """
+    numbers = pl.Series(values.name, _hash_of(values, _mixed_in))
+    return numbers.set(values.is_null(), None)
+
+
+def _hash_of(values: pl.Series, next: _Next) -> _Numbers:
     if values.dtype == pl.Null:
         return np.zeros(len(values), np.uint64)
-    return np.where(values.is_not_null().to_numpy(), _mixed(_of_values(values)), np.uint64(0))
+    return np.where(values.is_not_null().to_numpy(), _mixed(_of_values(values, next)), np.uint64(0))
 
 
-def _of_values(values: pl.Series) -> _Numbers:
+def _of_values(values: pl.Series, next: _Next) -> _Numbers:
     if isinstance(values.dtype, pl.Struct):
-        return _of_structs(values)
+        return _of_structs(values, next)
     if isinstance(values.dtype, pl.List):
-        return _of_lists(values)
+        return _of_lists(values, next)
     numbers = _numbers(values)
-    return _of_texts(values) if numbers is None else numbers
+    return _of_texts(values, next) if numbers is None else numbers
 
 
 def _numbers(values: pl.Series) -> _Numbers | None:
@@ -60,27 +76,27 @@ def _numbers(values: pl.Series) -> _Numbers | None:
     return None
 
 
-def _of_structs(values: pl.Series) -> _Numbers:
-    """A polynomial over the fields."""
+def _of_structs(values: pl.Series, next: _Next) -> _Numbers:
+    """A sequence of the fields."""
     totals = np.zeros(len(values), np.uint64)
     for field in values.struct.fields:
-        totals = totals * _PRIME + _hash_of(values.struct.field(field))
+        totals = next(totals, _hash_of(values.struct.field(field), next))
     return totals
 
 
-def _of_lists(values: pl.Series) -> _Numbers:
-    """A polynomial over the items, which begins with how many they are."""
+def _of_lists(values: pl.Series, next: _Next) -> _Numbers:
+    """A sequence of the items, which begins with how many they are."""
     lengths = values.list.len().fill_null(0).to_numpy()
     totals = lengths.astype(np.uint64)
     for place in range(int(lengths.max(initial=0))):
         live = lengths > place
-        items = _hash_of(values.filter(live).list.get(place))
-        totals[live] = totals[live] * _PRIME + items
+        items = _hash_of(values.filter(live).list.get(place), next)
+        totals[live] = next(totals[live], items)
     return totals
 
 
-def _of_texts(values: pl.Series) -> _Numbers:
-    """A polynomial over the words of eight bytes that each text is made of.
+def _of_texts(values: pl.Series, next: _Next) -> _Numbers:
+    """A sequence of the words of eight bytes that each text is made of; it begins with its length.
 
     Decimals are texts, too: those of a column have all the same number of digits after the point.
     """
@@ -100,8 +116,17 @@ def _of_texts(values: pl.Series) -> _Numbers:
         live = live[lengths[live] > read]
         word = words[starts[live] + read].view("<u8")[:, 0]
         beyond = 8 * np.clip(8 - (lengths[live] - read), 0, 8).astype(np.uint64)
-        totals[live] = totals[live] * _PRIME + (word & (_ONES >> beyond))
+        totals[live] = next(totals[live], word & (_ONES >> beyond))
     return totals
+
+
+def _added(total: _Numbers, number: _Numbers) -> _Numbers:
+    """A polynomial over the numbers."""
+    return total * _PRIME + number
+
+
+def _mixed_in(total: _Numbers, number: _Numbers) -> _Numbers:
+    return _mixed(_added(total, number))
 
 
 def _mixed(numbers: _Numbers) -> _Numbers:

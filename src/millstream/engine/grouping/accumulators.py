@@ -17,8 +17,6 @@ import polars as pl
 from polars import selectors
 from polars.datatypes import DataTypeClass
 
-from millstream.model import aggregates as described
-from millstream.model.aggregates import Aggregate
 from millstream.reference.aggregates import DECIMAL_REACH
 
 
@@ -271,27 +269,3 @@ def _extreme(column: str, greatest: bool, where: pl.Expr | None = None) -> Itera
     yield ordered.last() if greatest else ordered.first()
     values = plain if where is None else plain.filter(where)
     yield values.nan_max() if greatest else values.min()
-
-
-def accumulator(aggregate: Aggregate, name: str, of: str | None) -> Accumulator | None:
-    """What folds the aggregate; None for one that needs the elements themselves."""
-    match aggregate:
-        case described.Count():
-            return Count(name, of)
-        case described.Sum():
-            return Sum(name, of)
-        case described.Min() | described.AnyValue():
-            return Extreme(name, of, greatest=False)
-        case described.Max():
-            return Extreme(name, of, greatest=True)
-        case described.Mean():
-            return Mean(name, of)
-        case described.Variance():
-            return Variance(name, of, root=False)
-        case described.Stddev():
-            return Variance(name, of, root=True)
-        case described.First():
-            return Edge(name, of, latest=False)
-        case described.Last():
-            return Edge(name, of, latest=True)
-    return None

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import polars as pl
 
-from millstream.engine.grouping.accumulators import Accumulator, accumulator
+from millstream.engine.grouping.accumulators import Accumulator
+from millstream.engine.grouping.folding import accumulator
 from millstream.engine.grouping.ordered_windows import OrderedWindows, ordered_windows_of
 from millstream.engine.grouping.results import Results
 from millstream.engine.grouping.tables import Aggregated, State

@@ -65,7 +65,7 @@ def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Ex
             return in_time
         case described.CollectSet():
             return present.unique().sort()
-        case described.CountDistinct() | described.ApproxDistinct():
+        case described.CountDistinct():
             return present.n_unique().cast(pl.Int64)
         case described.Quantile(q=q):
             return _quantile(present.cast(pl.Float64), q)
@@ -79,7 +79,7 @@ def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Ex
 def of_nothing(aggregate: Aggregate) -> Any:
     """What ``over_elements`` is where there are none."""
     match aggregate:
-        case described.CountDistinct() | described.ApproxDistinct():
+        case described.CountDistinct():
             return 0
         case described.Quantile():
             return None

@@ -8,7 +8,7 @@ from operator import and_
 
 import polars as pl
 
-from millstream.engine.grouping.accumulators import Accumulator, accumulator, with_one_zero
+from millstream.engine.grouping.accumulators import Accumulator, with_one_zero
 from millstream.engine.grouping.elements import (
     folded,
     of_nothing,
@@ -16,6 +16,7 @@ from millstream.engine.grouping.elements import (
     remaining,
     with_accumulators,
 )
+from millstream.engine.grouping.folding import accumulator
 from millstream.engine.grouping.tables import Aggregated
 from millstream.engine.tables import concatenated
 from millstream.model.aggregates import Combine

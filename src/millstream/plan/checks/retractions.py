@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from millstream.model.aggregates import ApproxDistinct, ApproxQuantile
 from millstream.model.errors import PlanError
 from millstream.model.refinements import discarding
 from millstream.plan.lineage import kind_column, taking_back, up_to_operators
@@ -13,6 +14,7 @@ from millstream.plan.sql.expressions import Expression
 def check_retractions(node: Grouping) -> None:
     """A discarding grouping forgets its panes: only what adds up (count, sum) can take back."""
     _check_nothing_reads_kind(node.input)
+    _check_sketches(node)
     if node.windowing.refine is not discarding:
         return
     stuck = [f"{name} = {a!r}" for name, a, _ in node.aggregates if not a.additive]
@@ -24,6 +26,20 @@ def check_retractions(node: Grouping) -> None:
             "has forgotten what it would have to undo",
             fix="write .refine(ms.accumulating) or .refine(ms.retracting) before aggregate(…)",
         )
+
+
+def _check_sketches(node: Grouping) -> None:
+    """A sketch does not have the values that it was made of, so it cannot be without one again."""
+    source = taking_back(node.input)
+    for name, aggregate, _ in node.aggregates:
+        if source is not None and isinstance(aggregate, ApproxDistinct | ApproxQuantile):
+            exact = "count_distinct" if isinstance(aggregate, ApproxDistinct) else "quantile"
+            raise PlanError(
+                "MS110",
+                f"{source.name!r} takes results back, but {name} = {aggregate!r} is a sketch, "
+                "which cannot remove a value",
+                fix=f"write ms.{exact}(…), which keeps the values",
+            )
 
 
 def check_batches(input: Node) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from millstream.model.aggregates import Aggregate, Combine, Count
+from millstream.model.aggregates import Aggregate, ApproxDistinct, ApproxQuantile, Combine, Count
 from millstream.model.refinements import retracting
 from millstream.model.windowing import Windowing
 from millstream.plan.explain.words import keys_text, when_text, where_text
@@ -99,8 +99,12 @@ class Grouping(Stateful):
 
     @property
     def state_types(self) -> tuple[str, ...]:
-        """The types of its keys and of what it aggregates."""
-        values = (f"{n} {i.of.type if i.of else 'row'}" for n, _, i in self.aggregates)
+        """The types of its keys and of what it aggregates, and what is kept as a sketch."""
+        sketches = (ApproxDistinct, ApproxQuantile)
+        values = (
+            f"{n} {i.of.type if i.of else 'row'}{' sketch' if isinstance(a, sketches) else ''}"
+            for n, a, i in self.aggregates
+        )
         return (*super().state_types, *values)
 
     @property
