@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,6 +21,7 @@ from millstream.reports.tracebacks import ShortTraceback
 
 if TYPE_CHECKING:
     from millstream.jobs.job import Job
+    from millstream.reports.progress import Progress
 
 Plan = Literal["logical", "physical"]
 """The plans that can be explained."""
@@ -49,6 +51,7 @@ class Pipeline:
         every: Duration | None = None,
         take_over: bool = False,
         restarts: int = 3,
+        on_batch: Callable[[Progress], Any] | None = None,
     ) -> Job:
         """Runs the program: to the end of its sources, or until it is stopped.
 
@@ -70,6 +73,9 @@ class Pipeline:
 
         If a Python worker or an executor of a streaming job dies, the job resumes from its
         checkpoint, at most ``restarts`` times in ten minutes. An error of the program ends it.
+
+        ``on_batch`` is called after each batch with what ``Job.progress`` returns then. The next
+        batch waits for it. If it fails, the first error is logged, and the job continues.
 
         >>> import millstream as ms
         >>> numbers = ms.from_rows([(1,), (2,), (3,)], schema="n int")
@@ -94,6 +100,7 @@ class Pipeline:
                 every=None if wait is None else f"{wait} milliseconds",
                 take_over=take_over,
                 restarts=_checked_restarts(restarts),
+                on_batch=_checked_listener(on_batch),
             )
 
     def explain(self, plan: Plan = "logical") -> None:
@@ -161,6 +168,16 @@ def _checked_restarts(restarts: Any) -> int:
         "MS113",
         f"restarts={restarts!r} is not a number of restarts",
         fix="write how many there may be in ten minutes, or 0 for none",
+    )
+
+
+def _checked_listener(on_batch: Any) -> Callable[[Progress], Any] | None:
+    if on_batch is None or callable(on_batch):
+        return on_batch  # type: ignore[no-any-return]  # what it takes shows when it is called
+    raise PlanError(
+        "MS113",
+        f"on_batch={on_batch!r} is no function",
+        fix="give a function of the job's progress: on_batch=lambda progress: print(progress)",
     )
 
 

@@ -80,6 +80,7 @@ def test_a_job_begins_batches_at_a_length_of_time(every):
         ({"mode": 5}, "mode=5 is not a choice", "use one of: streaming, batch"),
         ({"checkpoint": 5}, "5 is no path", "give a folder"),
         ({"checkpoint": ""}, "'' is no path", "give a folder"),
+        ({"on_batch": 5}, "on_batch=5 is no function", "give a function of the job's progress"),
         ({"spark": "local[2]"}, "spark='local[2]' is no session of Spark", "give a SparkSession"),
     ],
 )
@@ -88,3 +89,24 @@ def test_arguments_of_a_run_are_errors_before_anything_is_started(wrong, what, f
         numbers().collect().run(**wrong)
     assert caught.value.what == what
     assert fix in caught.value.fix
+
+
+def test_progress_has_the_steps_of_the_program():
+    rows = [("a", 1), ("b", 2), ("a", 3)]
+    numbers = ms.from_rows(rows, schema="key string, n int", name="numbers")
+    doubled = numbers.map(lambda row: {**row, "n": 2 * row["n"]}, schema="key string, n int")
+    totals = doubled.filter("n > 2").key_by("key").aggregate(n=ms.sum("n")).named("totals")
+    steps = totals.collect("totals").run("steps").progress().steps
+    assert [(each.id, each.kind, each.rows_in, each.rows_out) for each in steps] == [
+        ("numbers", "rows", 3, 3),
+        ("map-1", "map", 3, 3),
+        ("filter-1", "filter", None, None),
+        ("totals", "aggregate", 2, 2),
+        ("sink:totals", "collect", 2, None),
+    ]
+
+
+def test_a_function_gets_the_progress_after_each_batch():
+    got = []
+    numbers().collect("all").run(on_batch=got.append)
+    assert [(each.batches, each.rows, each.written) for each in got] == [(1, 3, {"all": 3})]

@@ -88,6 +88,7 @@ def test_progress_can_be_written_as_json():
         "ahead": 0,
         "ahead_by_step": {},
         "written": {"a": 2},
+        "steps": [],
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from millstream.reports.progress import BatchReport
+from millstream.reports.steps import Step, StepProgress
 from millstream.reports.tracker import Tracker
 
 
@@ -157,3 +159,48 @@ def test_reports_of_many_threads_all_count():
         thread.join()
     progress = tracker.progress()
     assert (progress.batches, progress.rows, progress.written) == (64, 64, {"a": 64})
+
+
+STEPS = (
+    Step("scores", "scores", "kafka", takes=True, gives=True),
+    Step("filter-1", "filter-1", "filter", takes=False, gives=False),
+    Step("totals", "totals", "aggregate", takes=True, gives=True),
+    Step("sink:totals", "totals", "write_kafka", takes=True, gives=False),
+)
+
+
+def test_progress_is_that_of_each_step():
+    tracker = Tracker(STEPS)
+    for number in (0, 1):
+        tracker.report(
+            batch(
+                number,
+                rows=10,
+                read={"scores": 10},
+                rejected={"scores": 2},
+                taken={"totals": 7},
+                emitted={"totals": 3},
+                written={"totals": 3},
+                late={"totals": 1},
+                watermarks={"totals": number * 1_000_000},
+                state={"totals": (5 + number, 500)},
+            )
+        )
+    scores, only, totals, sink = tracker.progress(2).steps
+    assert scores == StepProgress("scores", "kafka", rows_in=20, rows_out=16, rejected=4)
+    assert only == StepProgress("filter-1", "filter")  # Spark computes it, and nobody counts
+    assert totals == StepProgress(
+        "totals", "aggregate", rows_in=14, rows_out=6, late=2, state_rows=6, state_bytes=500,
+        watermark=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC),
+    )  # fmt: skip
+    assert sink == StepProgress("sink:totals", "write_kafka", rows_in=6)
+
+
+def test_listeners_get_each_batch_and_each_other_change():
+    tracker, got = Tracker(), []
+    tracker.subscribe(got.append)
+    tracker.state("running")
+    tracker.report(batch(0))
+    tracker.fail("ValueError")
+    tracker.fail("another, too late")
+    assert got == [None, batch(0), None]

@@ -8,22 +8,25 @@ from typing import Any
 from millstream.jobs.job import Job
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME
-from millstream.plan.nodes import Node, RowsSource, Sink, Source, walk
+from millstream.plan.nodes import Function, Node, RowsSource, Sink, Source, Stateful, walk
 from millstream.plan.targets import Memory
 from millstream.reference.functions import own_copy
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.result_table import remaining_rows
 from millstream.reports.progress import BatchReport
+from millstream.reports.steps import steps_of
 from millstream.reports.tracker import Tracker
 
 
-def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
+def run_to_the_end(name: str, sinks: tuple[Node, ...], tracker: Tracker | None = None) -> Job:
     """Runs a program over bounded sources on the reference: all rows, then the end of time."""
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
     interpreter = Interpreter(*sinks, clock=int(time.time() * 1_000_000))
     rows = {source.name: _rows_of(source) for source in sources}
     step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
-    tracker = Tracker()
+    tracker = tracker or Tracker(steps_of(*sinks))
+    made_by = {node: len(given) for node, given in step.rows.items()}
+    counted = [node for node in walk(*sinks) if isinstance(node, Stateful | Function)]
     tracker.report(
         BatchReport(
             batch=0,
@@ -36,6 +39,9 @@ def run_to_the_end(name: str, sinks: tuple[Node, ...]) -> Job:
             },
             rejected={node.name: len(rejected) for node, rejected in step.rejected.items()},
             ahead={node.name: len(rows) for node, rows in step.ahead.items()},
+            read={name: len(given) for name, given in rows.items()},
+            taken={n.name: sum(made_by.get(each, 0) for each in n.inputs) for n in counted},
+            emitted={n.name: made_by.get(n, 0) for n in counted},
         )
     )
     tracker.state("finished")

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from millstream.jobs.in_process import no_rows, run_to_the_end
 from millstream.jobs.job import Job, in_memory
+from millstream.jobs.listening import BatchListener, OnBatch
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.functions import user_functions
 from millstream.plan.nodes import Node, RowsSource, Sink, Source, TestSource, walk
+from millstream.reports.steps import steps_of
 from millstream.reports.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ def run(
     every: str | None,
     take_over: bool,
     restarts: int,
+    on_batch: OnBatch | None,
 ) -> Job:
     """Runs a program: a small one that only collects rows given in the program needs no Spark."""
     used = list(user_functions(*sinks))
@@ -37,11 +40,19 @@ def run(
         check_functions(used)
     if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
         try:
-            return run_to_the_end(name, sinks)
+            return run_to_the_end(name, sinks, _tracker(name, sinks, on_batch))
         except RunError as error:
             if error.code != "MS203":  # Spark may compute what the reference cannot
                 raise
-    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over, restarts)
+    tracker = _tracker(name, sinks, on_batch)
+    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over, restarts, tracker)
+
+
+def _tracker(name: str, sinks: tuple[Node, ...], on_batch: OnBatch | None) -> Tracker:
+    tracker = Tracker(steps_of(*sinks))
+    if on_batch is not None:
+        tracker.subscribe(BatchListener(name, on_batch, tracker))
+    return tracker
 
 
 def explain(sinks: tuple[Node, ...]) -> str:
@@ -68,6 +79,7 @@ def _run_on_spark(
     every: str | None,
     take_over: bool,
     restarts: int,
+    tracker: Tracker,
 ) -> Job:
     for source in walk(*sinks):
         if isinstance(source, TestSource):
@@ -85,7 +97,6 @@ def _run_on_spark(
         for sink in sinks_of(plan.sinks):
             sink.check_results(anew=ends and checkpoint is None)
         owner = on_spark.take_ownership(name, checkpoint, take_over) if streaming else None
-        tracker = Tracker()
         recorder = _recorder(name, checkpoint, sinks, tracker) if owner is not None else None
         try:
             prepared = on_spark.prepare(name, sinks, plan, spark, streaming, announce)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from millstream.model.amounts import counted, length_in_words, rate_in_words
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.reports.steps import StepProgress
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
 """Where a job is in its life; the last three are ends."""
@@ -62,6 +63,18 @@ class BatchReport:
     state_rows: int = 0
     """Live panes, and elements that are kept."""
     state_bytes: int = 0
+    read: Mapping[str, int] = field(default_factory=dict)
+    """Rows of each source."""
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """Rows that operators and functions got."""
+    emitted: Mapping[str, int] = field(default_factory=dict)
+    """Rows that operators and functions emitted."""
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    """The watermark of each operator, in microseconds."""
+    state: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The rows and bytes of the state of each operator."""
+    phases: Mapping[str, float] = field(default_factory=dict)
+    """Seconds: those of Spark's tasks, and those in which sinks were committed."""
     splits: tuple[Split, ...] = ()
     """Those of all sources that are farthest behind."""
     waiting: str | None = None
@@ -110,6 +123,8 @@ class Progress:
     """Rows for each sink."""
     recent_rows: tuple[int, ...]
     """Rows of each of the last batches, the newest at the end."""
+    steps: tuple[StepProgress, ...]
+    """The steps of the program, each after its inputs."""
     error: str | None = None
     """What ended a job that has failed."""
     restarts: int = 0
@@ -169,6 +184,7 @@ class Progress:
             "ahead_by_step": dict(self.ahead_by_step),
             "restarts": self.restarts,
             "written": dict(self.written),
+            "steps": [each.to_dict() for each in self.steps],
         }
 
     def __str__(self) -> str:

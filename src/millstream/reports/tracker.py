@@ -19,6 +19,7 @@ from millstream.reports.progress import (
     State,
     moment,
 )
+from millstream.reports.steps import Step, StepProgress
 
 _ORDER: tuple[State, ...] = get_args(State)
 
@@ -26,6 +27,9 @@ _KEPT = 64  # a batch is retried at once or never: older ones are kept in the to
 # The rate is that of the last half minute, or if batches are rare, of the last few.
 _RATE_SECONDS = 30.0
 _RATE_BATCHES = 5
+
+_COUNTS = ("written", "late", "rejected", "lost", "ahead", "read", "taken", "emitted")
+"""The fields of a report that add up, each by step or sink."""
 
 Listener = Callable[[BatchReport | None], None]
 """What is called after each batch, with its report, and after each other change, with None."""
@@ -43,7 +47,8 @@ class Tracker:
     running: 1 batch, 1,000 rows (500 rows/s), 0 late, 0 rejected
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steps: Sequence[Step] = ()) -> None:
+        self._steps = steps
         self._changed = threading.Condition()
         self._listeners: list[Listener] = []
         self._state: State = "starting"
@@ -54,11 +59,7 @@ class Tracker:
         self._forgotten = -1  # the last batch that is no longer among the recent ones
         self._batches = 0
         self._rows = 0
-        self._written: Counter[str] = Counter()
-        self._late: Counter[str] = Counter()
-        self._rejected: Counter[str] = Counter()
-        self._lost: Counter[str] = Counter()
-        self._ahead: Counter[str] = Counter()
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in _COUNTS}
 
     def subscribe(self, listener: Listener) -> None:
         """Calls a function after each change, in the thread that reports it."""
@@ -126,12 +127,13 @@ class Tracker:
                 state_bytes=latest.state_bytes if latest else 0,
                 splits=latest.splits if latest else (),
                 waiting=latest.waiting if latest else None,
-                late_by_step=dict(self._late),
-                rejected_by_step=dict(self._rejected),
-                lost_by_step=dict(self._lost),
-                ahead_by_step=dict(self._ahead),
-                written=dict(self._written),
+                late_by_step=dict(self._counts["late"]),
+                rejected_by_step=dict(self._counts["rejected"]),
+                lost_by_step=dict(self._counts["lost"]),
+                ahead_by_step=dict(self._counts["ahead"]),
+                written=dict(self._counts["written"]),
                 recent_rows=tuple(report.rows for report in recent),
+                steps=tuple(self._step(step, latest) for step in self._steps),
                 error=self._error if self._state == "failed" else None,
                 restarts=self._restarts,
             )
@@ -151,15 +153,32 @@ class Tracker:
     def _add(self, report: BatchReport, times: int) -> None:
         self._batches += times
         self._rows += times * report.rows
-        for total, counts in (
-            (self._written, report.written),
-            (self._late, report.late),
-            (self._rejected, report.rejected),
-            (self._lost, report.lost),
-            (self._ahead, report.ahead),
-        ):
-            for name, count in counts.items():
-                total[name] += times * count
+        for name, total in self._counts.items():
+            for step, count in getattr(report, name).items():
+                total[step] += times * count
+
+    def _step(self, step: Step, latest: BatchReport | None) -> StepProgress:
+        counts, name = self._counts, step.name
+        if not step.gives and step.takes:  # a sink
+            return StepProgress(step.id, step.kind, rows_in=counts["written"][name])
+        taken, emitted = counts["taken"][name], counts["emitted"][name]
+        if name in counts["read"]:
+            taken = counts["read"][name]
+            emitted = taken - counts["rejected"][name]
+        rows, size = latest.state.get(name, (0, 0)) if latest else (0, 0)
+        return StepProgress(
+            id=step.id,
+            kind=step.kind,
+            rows_in=taken if step.takes else None,
+            rows_out=emitted if step.gives else None,
+            watermark=moment(latest.watermarks.get(name)) if latest else None,
+            state_rows=rows,
+            state_bytes=size,
+            late=counts["late"][name],
+            rejected=counts["rejected"][name],
+            lost=counts["lost"][name],
+            ahead=counts["ahead"][name],
+        )
 
     def _forget(self) -> None:
         while len(self._recent) > _KEPT:

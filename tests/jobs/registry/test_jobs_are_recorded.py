@@ -34,8 +34,16 @@ def add_file(folder, name, *rows):
 def test_a_job_is_recorded_with_its_plan_its_runs_and_its_batches(spark, registry, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     add_file(tmp_path, "a.json", ("red", 3), ("blue", 4))
-    job = totals(tmp_path).run("totals", checkpoint=checkpoint, spark=spark)
+    got = []
+    job = totals(tmp_path).run("totals", checkpoint=checkpoint, spark=spark, on_batch=got.append)
     job.process_all()
+    assert got[0].rows == 2
+    steps = {each.id: each for each in job.progress().steps}
+    rows = {name: (step.rows_in, step.rows_out) for name, step in steps.items()}
+    assert rows == {
+        "scores": (2, 2), "doubled": (2, 2), "totals": (2, 2), "sink:totals": (2, None)
+    }  # fmt: skip
+    assert (steps["totals"].state_rows, steps["doubled"].state_rows) == (2, 0)
     assert registry.job("totals").state == "running"
     job.stop()
     entry = registry.job("totals")
@@ -46,7 +54,10 @@ def test_a_job_is_recorded_with_its_plan_its_runs_and_its_batches(spark, registr
     ]  # fmt: skip
     shards = int(spark.conf.get("spark.sql.shuffle.partitions"))
     assert [each["parallelism"] for each in entry.plan["steps"]] == [None, None, shards, shards]
-    assert sum(each["rows"] for each in registry.batches(entry.id)) == 2
+    first = registry.batches(entry.id)[0]
+    assert (first["rows"], first["taken"]["totals"], first["emitted"]["totals"]) == (2, 2, 2)
+    assert first["phases"].keys() == {"process", "commit"}
+    assert first["state"]["totals"][0] == 2
 
     add_file(tmp_path, "b.json", ("red", 1))
     failing = totals(tmp_path, fails=True).run("totals", checkpoint=checkpoint, spark=spark)

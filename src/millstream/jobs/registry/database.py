@@ -111,7 +111,10 @@ def _version(database: sqlite3.Connection) -> int:
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """Makes all changes of the block, or none of them."""
+    """Makes all changes of the block, or none of them; within another one, it is part of that."""
+    if database.in_transaction:
+        yield
+        return
     database.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -23,7 +23,8 @@ KEPT = 7 * 86400.0
 MOST_BYTES = 256 << 20
 """How large the metrics of all jobs may become: beyond that, the oldest are removed."""
 _AT_ONCE = 2_000  # batches that are merged in one transaction, during which nobody else can write
-_ADDED = ("batches", "seconds", "rows", "written", "late", "rejected", "lost", "ahead", "phases")
+_COUNTS = ("read", "taken", "emitted", "written", "late", "rejected", "lost", "ahead")
+_ADDED = ("batches", "seconds", "rows", "phases", *_COUNTS)
 
 
 def batch_report(report: BatchReport) -> dict[str, Any]:
@@ -32,14 +33,13 @@ def batch_report(report: BatchReport) -> dict[str, Any]:
         "batches": 1,
         "seconds": round(report.seconds, 4),
         "rows": report.rows,
-        "written": _some(report.written),
-        "late": _some(report.late),
-        "rejected": _some(report.rejected),
-        "lost": _some(report.lost),
-        "ahead": _some(report.ahead),
+        "phases": {name: round(seconds, 4) for name, seconds in report.phases.items()},
+        **{name: _some(getattr(report, name)) for name in _COUNTS},
         "watermark": report.watermark,
+        "watermarks": dict(report.watermarks),
         "state_rows": report.state_rows,
         "state_bytes": report.state_bytes,
+        "state": dict(report.state),
         "splits": [
             [each.source, each.split, each.watermark and each.watermark.isoformat(), each.idle]
             for each in report.splits

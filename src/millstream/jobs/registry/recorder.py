@@ -159,8 +159,9 @@ class Recorder:
         inode = _inode(self._file)  # of none yet, or of one that is removed meanwhile: see _write
         registry = Registry(self._file, _PATIENCE)
         try:
-            self._job = registry.register(self._name, self._program, self._folder)
-            registry.begin_run(self._job, self._run)
+            with transaction(registry.database):
+                self._job = registry.register(self._name, self._program, self._folder)
+                registry.begin_run(self._job, self._run)
         except BaseException:
             registry.close()
             raise

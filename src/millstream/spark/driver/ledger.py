@@ -21,6 +21,9 @@ from millstream.spark.batches.commits import Commits
 from millstream.spark.driver.shard_progress import ShardProgress
 from millstream.spark.driver.time_warnings import TimeWarnings
 
+_COUNTS = ("late", "rejected", "read", "ahead", "in", "out")
+"""What tasks count of the rows of a step in a batch."""
+
 
 @dataclass
 class Ledger:
@@ -57,13 +60,15 @@ class Ledger:
         ended: float | None = None,
     ) -> None:
         """Commits a batch that all tasks have written, and reports it."""
+        processed = time.time() if ended is None else ended
         self._commits.commit(batch, rows)
+        committed = time.time() if ended is None else ended
         written: dict[str, int] = {sink.name: 0 for sink in self.sinks}
         counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
             if row.kind == "receipt":
                 written[row.node] += row.elements
-            elif row.kind == "count" and row.split in ("late", "rejected", "read", "ahead"):
+            elif row.kind == "count" and row.split in _COUNTS:
                 counts[row.split][row.node] += row.value
             elif row.kind in ("count", "splits"):
                 self.shards.take(row)
@@ -80,6 +85,10 @@ class Ledger:
                 rejected=dict(counts["rejected"]),
                 lost=lost or {},
                 ahead=dict(counts["ahead"]),
+                read=dict(counts["read"]),
+                taken=dict(counts["in"]),
+                emitted=dict(counts["out"]),
+                phases={"process": processed - started, "commit": committed - processed},
                 waiting=waiting,
                 **self._now(),
             )
@@ -98,4 +107,6 @@ class Ledger:
             "state_rows": sum(shards.of("state_rows")),
             "state_bytes": sum(shards.of("state_bytes")),
             "splits": shards.splits(),
+            "watermarks": {n: min(v.values()) for n, v in shards.by_operator("watermark")},
+            "state": shards.state(),
         }

@@ -43,9 +43,19 @@ class ShardProgress:
 
     def of(self, what: str) -> list[int]:
         """What each shard of each grouping last reported."""
-        return [
-            v for (each, _), shards in self.values.items() if each == what for v in shards.values()
-        ]
+        return [value for _, shards in self.by_operator(what) for value in shards.values()]
+
+    def by_operator(self, what: str) -> list[tuple[str, dict[int, int]]]:
+        """What each shard last reported, by operator."""
+        return [(n, v) for (each, n), v in self.values.items() if each == what and v]
+
+    def state(self) -> dict[str, tuple[int, int]]:
+        """The rows and bytes of the state of each operator."""
+        sizes = dict(self.by_operator("state_bytes"))
+        return {
+            name: (sum(rows.values()), sum(sizes.get(name, {}).values()))
+            for name, rows in self.by_operator("state_rows")
+        }
 
     def splits(self) -> tuple[Split, ...]:
         """The splits of all sources, those that are farthest behind first."""

@@ -153,6 +153,8 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
         if tag == ROWS:
             rows = in_order(tables, spec.operator.order)
             tables = [] if rows is None else list(rows.iter_slices(_MOST_ROWS))
+            if rows is not None:
+                yield Envelope(label, spec.name, "count", split="out", value=rows.height)
         for table in tables:
             if table.height:
                 number += 1

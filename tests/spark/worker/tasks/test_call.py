@@ -10,6 +10,7 @@ import millstream as ms
 from millstream.engine.rows import TIME, with_time
 from millstream.model.errors import RunError
 from millstream.plan.records import record_text
+from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.tasks.call import Call
 from millstream.spark.worker.tasks.task import Task
 
@@ -17,6 +18,7 @@ from millstream.spark.worker.tasks.task import Task
 class Run:
     def __init__(self):
         self.rejected = []
+        self.counts = Counts()
 
     def reject(self, step, rows, tasks):
         self.rejected += rows.select("step", "record").rows()
@@ -44,6 +46,7 @@ def test_results_have_the_time_of_their_row_and_failures_are_rejected():
     rows, run = call("reject")
     assert rows.select("half", TIME).rows() == [(2, 7), (5, 7)]
     assert run.rejected == [("map", record_text({"n": 0}))]
+    assert [(e.split, e.value) for e in run.counts.envelopes(0)] == [("in", 3), ("out", 2)]
 
 
 def test_a_failure_ends_the_job_otherwise():

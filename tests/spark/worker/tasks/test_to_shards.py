@@ -11,6 +11,7 @@ from millstream.physical.operators import spec_of
 from millstream.physical.operators.spec import InputSpec
 from millstream.physical.plan import physical
 from millstream.plan.operators.grouping import Grouping
+from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.envelopes import ARROW
 from millstream.spark.worker.output import Output
 from millstream.spark.worker.tasks.to_shards import ToShards
@@ -21,6 +22,7 @@ class Sent:
 
     def __init__(self):
         self.output = Output(ARROW)
+        self.counts = Counts()
 
     def next_origin(self):
         return "here"
@@ -40,6 +42,7 @@ def test_a_retraction_equals_the_row_it_takes_back_but_is_late_as_what_it_is():
     task.begin(run)
     columns = {"n": [1, 1, 2], "kind": ["+", "-", "mine"], TIME: [0, 0, 0], SIGN: [1, -1, 1]}
     task.take(pl.DataFrame(columns), run)
+    assert [(e.node, e.split, e.value) for e in run.counts.envelopes(0)] == [(node.name, "in", 3)]
     task.end(run)
     table = pl.concat(unpacked(envelope.payload) for envelope in run.output.envelopes())
     assert table["key 0"].to_list() == ["+", "+", "mine"]

@@ -39,4 +39,6 @@ class Call(RejectingTask):
         what = f"a result of {function_name(self.node.function)}"
         with fitting(what, self.node.schema, self.step):
             columns = from_python(made, self.schema)
+        run.counts.add(self.step, "in", rows.height)
+        run.counts.add(self.step, "out", columns.height)
         self.give(columns, run)

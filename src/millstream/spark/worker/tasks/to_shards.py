@@ -36,6 +36,7 @@ class ToShards(Task):
         self._exchange = self.spec.exchange(self.input.port, len(self.labels))
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
+        run.counts.add(self.step, "in", rows.height)
         input = self.input
         given = rows
         if input.kind is not None and input.kind in rows.columns:
