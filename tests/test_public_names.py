@@ -18,6 +18,7 @@ WHEN = {
     "at_watermark", "after_count", "after_delay", "every", "repeatedly", "first_of", "all_of",
     "in_order", "never",
 }  # fmt: skip
+STATE = {"Processor", "timer", "ttl"}
 HOW = {"discarding", "accumulating", "retracting"}
 WHAT = {
     "count", "sum", "min", "max", "mean", "variance", "stddev", "first", "last", "any_value",
@@ -32,7 +33,16 @@ ERRORS = {"KafkaError", "MillstreamError", "PlanError", "RunError"}
 
 def test_the_public_names_are_these_and_no_others() -> None:
     assert set(millstream.__all__) == (
-        WHERE | WHEN | HOW | WHAT | WATERMARKS | SOURCES | PROGRAM | ERRORS | {"__version__"}
+        WHERE
+        | WHEN
+        | HOW
+        | WHAT
+        | WATERMARKS
+        | SOURCES
+        | PROGRAM
+        | ERRORS
+        | STATE
+        | {"__version__"}
     )
     assert len(millstream.__all__) == len(set(millstream.__all__))
 

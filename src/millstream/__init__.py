@@ -28,6 +28,7 @@ from millstream.model.aggregates import (
 )
 from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
 from millstream.model.ordered_windows import count_window
+from millstream.model.processors import Processor, timer, ttl
 from millstream.model.refinements import accumulating, discarding, retracting
 from millstream.model.secrets import secret
 from millstream.model.triggers import (
@@ -66,6 +67,7 @@ __all__ = [
     "MillstreamError",
     "Pipeline",
     "PlanError",
+    "Processor",
     "RunError",
     "Stream",
     "__version__",
@@ -114,6 +116,8 @@ __all__ = [
     "sliding",
     "stddev",
     "sum",
+    "timer",
     "top",
+    "ttl",
     "variance",
 ]

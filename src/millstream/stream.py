@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from millstream.branches import Branches
 from millstream.model.aggregates import Collect
 from millstream.model.durations import Duration
 from millstream.model.errors import PlanError, in_step
+from millstream.model.processors import Processor, RowOrder
 from millstream.model.refinements import Refinement
 from millstream.model.triggers import Trigger
-from millstream.model.watermarks import WatermarkPolicy
 from millstream.model.windows import Window
 from millstream.pipeline import Plan, checked_plan
 from millstream.plan.build import steps as building
-from millstream.plan.build.branch import branch
 from millstream.plan.build.grouping import grouping, late
 from millstream.plan.explain.details import columns, setting_lines
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
 from millstream.plan.names import checked_name, with_distinct_names
-from millstream.plan.nodes import Node, OnError
+from millstream.plan.nodes import OnError
 from millstream.plan.operators.changes import changes
+from millstream.plan.operators.process import output, process
 from millstream.plan.other_words import instead_of
 from millstream.plan.settings import Settings
 from millstream.plan.types.schema import Schema
-from millstream.writable import Writable
+from millstream.row_steps import RowSteps
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream(Writable):
+class Stream(RowSteps):
     """The rows at one place of a program. A stream is a value: each method returns a new one.
 
     ``key_by``, ``window``, ``trigger`` and ``refine`` are settings for the next ``aggregate`` or
@@ -49,127 +48,6 @@ class Stream(Writable):
     def schema(self) -> Schema:
         """The columns of the rows."""
         return self.node.schema
-
-    def filter(self, condition: Any, on_error: OnError = "fail") -> Stream:
-        """The rows for which the condition, Spark SQL text, is true.
-
-        A row on which it fails, such as one with text where a number is expected, stops the
-        pipeline, unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(1,), (2,)], schema="n int").filter("n > 1")
-        <Stream 'filter-1': n INT>
-        """
-        return self._then(building.filter(self.node, condition, on_error))
-
-    def branch(self, *, on_error: OnError = "fail", **conditions: Any) -> Branches[Stream]:
-        """Several streams, by name: each row is in the first whose condition is true.
-
-        ``rest=True``, under any name and last, takes the rows of which no condition is true.
-        Without it, these are dropped. A condition that is null is not true; conditions after one
-        that is true are not computed. ``on_error`` is as in ``filter``.
-
-        >>> import millstream as ms
-        >>> numbers = ms.from_rows([(1,), (5,), (None,)], schema="n int")
-        >>> parts = numbers.branch(big="n > 3", small="n <= 3", rest=True)
-        >>> parts.big
-        <Stream 'select-1': n INT>
-        >>> ms.pipeline(parts.big.collect("big"), parts.rest.collect("rest")).run().rows("rest")
-        [{'n': None}]
-        """
-        outputs = branch(self.node, conditions, on_error)
-        return Branches({name: self._then(node) for name, node in outputs.items()})
-
-    def select(self, *expressions: Any, on_error: OnError = "fail", **named: Any) -> Stream:
-        """Rows with these columns and expressions; ``on_error`` is as in ``filter``.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(1,), (2,)], schema="n int").select("n", "n * n AS square", half="n / 2")
-        <Stream 'select-1': n INT, square INT, half DOUBLE>
-        """
-        return self._then(building.select(self.node, expressions, named, on_error))
-
-    def with_columns(self, on_error: OnError = "fail", **named: Any) -> Stream:
-        """The rows with more columns, or with columns replaced; ``on_error`` is as in ``filter``.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(1,), (2,)], schema="n int").with_columns(square="n * n")
-        <Stream 'with_columns-1': n INT, square INT>
-        """
-        return self._then(building.with_columns(self.node, named, on_error))
-
-    def drop(self, *columns: str) -> Stream:
-        """The rows without these columns.
-
-        >>> import millstream as ms
-        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int").aggregate(n=ms.count())
-        >>> numbers.drop("window", "pane")
-        <Stream 'select-1': n BIGINT>
-        """
-        return self._then(building.drop(self.node, columns))
-
-    def map(
-        self,
-        function: Callable[[dict[str, Any]], Any],
-        schema: Any = None,
-        on_error: OnError = "fail",
-    ) -> Stream:
-        """One row for each row, computed by a function of a dict of columns.
-
-        The result's columns come from ``schema`` or the function's return annotation, a
-        dataclass, TypedDict or NamedTuple; for a single column, the function may return its value
-        alone. A row on which the function raises stops the pipeline,
-        unless ``on_error`` is ``"reject"`` (it goes to ``.rejected``) or ``"drop"``.
-
-        >>> import millstream as ms
-        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
-        >>> numbers.map(lambda row: {"name": f"number {row['n']}"}, schema="name string")
-        <Stream 'map-1': name STRING>
-        >>> numbers.map(lambda row: row["n"] + 1, schema="next int").collect().run().rows()
-        [{'next': 2}, {'next': 3}]
-        """
-        return self._then(building.function(self.node, "map", function, schema, on_error))
-
-    def flat_map(
-        self,
-        function: Callable[[dict[str, Any]], Iterable[Any]],
-        schema: Any = None,
-        on_error: OnError = "fail",
-    ) -> Stream:
-        """Any number of rows for each row, computed by a function that returns an iterable.
-
-        >>> import millstream as ms
-        >>> lines = ms.from_rows([("to be or not",)], schema="line string")
-        >>> lines.flat_map(lambda row: [(word,) for word in row["line"].split()], "word string")
-        <Stream 'flat_map-1': word STRING>
-        """
-        return self._then(building.function(self.node, "flat_map", function, schema, on_error))
-
-    def map_batches(
-        self,
-        function: Callable[[list[dict[str, Any]]], Iterable[Any]],
-        schema: Any = None,
-        on_error: OnError = "fail",
-    ) -> Stream:
-        """Any number of rows for some rows at a time, which share an event time.
-
-        >>> import millstream as ms
-        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
-        >>> numbers.map_batches(lambda rows: [{"rows": len(rows)}], schema="rows int")
-        <Stream 'map_batches-1': rows INT>
-        """
-        return self._then(building.function(self.node, "map_batches", function, schema, on_error))
-
-    def with_event_time(self, column: str, watermark: WatermarkPolicy | None = None) -> Stream:
-        """The rows with the event time in a column.
-
-        The column has timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
-
-        >>> import millstream as ms
-        >>> ms.from_rows([(10.0,)], schema="at double").with_event_time("at", ms.bounded("30s"))
-        <Stream 'event_time-1': at DOUBLE>
-        """
-        return self._then(building.event_time(self.node, column, watermark))
 
     def key_by(self, *keys: Any, **named: Any) -> Stream:
         """Groups rows by these columns or expressions, or by one function of the row.
@@ -266,6 +144,54 @@ class Stream(Writable):
         """
         return Stream(changes(self.node, self.settings, columns))
 
+    def process(
+        self,
+        processor: Processor | type[Processor],
+        schema: Any,
+        outputs: Mapping[str, Any] | None = None,
+        order: RowOrder = "arrival",
+        allowed_lateness: Duration | None = None,
+        on_error: OnError = "fail",
+    ) -> Stream:
+        """What a processor emits: a program with state and timers for each key.
+
+        ``schema`` has the columns of the rows that it emits, ``outputs`` those of its side
+        outputs by name: see ``output``. With ``order="event_time"`` rows come in the order of their
+        event times, as far as the watermark has come; otherwise as they arrive. Rows that are
+        behind the watermark by more than ``allowed_lateness`` are late. After ``window`` each
+        window has its own state, and rows are late for a window that has expired. A row on which
+        the processor raises stops the pipeline, unless ``on_error`` is ``"reject"`` (it goes to
+        ``.rejected``) or ``"drop"``; state and timers are then as they were before the row.
+
+        >>> import millstream as ms
+        >>> class Numbered(ms.Processor):
+        ...     class state:
+        ...         rows: int = 0
+        ...     def on_row(self, row, state, timers, out):
+        ...         state.rows += 1
+        ...         out.emit(word=row["word"], number=state.rows)
+        >>> words = ms.from_rows([("to",), ("be",), ("to",)], schema="word string")
+        >>> words.key_by("word").process(Numbered, schema="word string, number bigint")
+        <Stream 'process-1': word STRING, number BIGINT>
+        """
+        given = processor, schema, outputs, order, allowed_lateness, on_error
+        return Stream(process(self.node, self.settings, *given))
+
+    def output(self, name: str) -> Stream:
+        """What the processor of this stream emits to the side output of that name.
+
+        >>> import millstream as ms
+        >>> class Big(ms.Processor):
+        ...     def on_row(self, row, state, timers, out):
+        ...         if row["n"] > 9:
+        ...             out.to("big").emit(row)
+        >>> numbers = ms.from_rows([(1,), (10,)], schema="n int").process(
+        ...     Big, schema="n int", outputs={"big": "n int"})
+        >>> numbers.output("big").collect().run().rows()
+        [{'n': 10}]
+        """
+        return Stream(output(self.node, name))
+
     def union(self, *others: Stream) -> Stream:
         """The rows of this stream and of others with the same columns.
 
@@ -355,9 +281,6 @@ class Stream(Writable):
 
     def _repr_svg_(self) -> str:
         return draw_plan(*with_distinct_names(self.node))
-
-    def _then(self, node: Node) -> Stream:
-        return Stream(node, self.settings.over(node))
 
     def _set(self, settings: Settings) -> Stream:
         return Stream(self.node, settings)

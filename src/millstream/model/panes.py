@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 Timing = Literal["EARLY", "ON_TIME", "LATE"]
 Kind = Literal["+", "-"]
-LateReason = Literal["expired", "closed", "no window"]
+LateReason = Literal["expired", "closed", "no window", "behind"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def _does(plan: Physical, instance: Instance) -> str:
             return f"{spec_of(plan, node, {}).sends} to its shard"
         case "output":
             assert isinstance(node, Stateful)
-            return "panes" if instance.tag == "rows" else f"{instance.tag} rows"
+            return node.emits if instance.tag == "rows" else f"{instance.tag} rows"
         case "rejected":
             assert instance.input is not None
             return f"what {instance.input.node.name!r} rejects"

@@ -297,7 +297,7 @@ def _instances(
         case SideOutput():
             yield _output(node.input, node.tag, levels)
         case Rejected():
-            yield from _rejected(node, made)
+            yield from _rejected(node, made, levels)
         case EventTime() | Filter() | Select() | WithColumns() | Function() | Sink():
             for input in made[node.input]:
                 yield _after(input, node, "sink" if isinstance(node, Sink) else "run")
@@ -319,9 +319,11 @@ def _output(node: Stateful, tag: str, levels: dict[Stateful, int]) -> Instance:
     return Instance(node, "output", levels[node], 1, origin=node, tag=tag)
 
 
-def _rejected(node: Rejected, made: Made) -> Iterator[Instance]:
+def _rejected(node: Rejected, made: Made, levels: dict[Stateful, int]) -> Iterator[Instance]:
     for each in walk(node.input):
-        if may_reject(each):
+        if isinstance(each, Stateful) and each.may_reject:
+            yield _output(each, "rejected", levels)
+        elif may_reject(each):
             for instance in made[each]:
                 yield _after(instance, node, "rejected")
 

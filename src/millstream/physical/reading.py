@@ -71,6 +71,8 @@ def may_reject(node: Node) -> bool:
             return node.on_error == "reject"
         case EventTime():
             return True
-        case Source() | Union() | Stateful() | SideOutput() | Rejected() | Sink():
+        case Stateful():
+            return node.may_reject
+        case Source() | Union() | SideOutput() | Rejected() | Sink():
             return False
     raise unknown_kind(node)

@@ -49,7 +49,9 @@ def taking_back(node: Node) -> Stateful | None:
 
     An operator that takes retractions emits rows of its own, so only the nearest counts.
     """
-    return next((operator for operator in feeding(node) if operator.retracts), None)
+    # What an operator emits under a tag of its own takes nothing back.
+    behind = _back(node, lambda step: isinstance(step, Stateful) or _is_own_output(step))
+    return next((n for n in behind if isinstance(n, Stateful) and n.retracts), None)
 
 
 def kind_column(node: Node) -> str | None:
@@ -75,7 +77,12 @@ def _back(node: Node, ends: Callable[[Node], bool]) -> Iterator[Node]:
 
 
 def _rows_from(node: Node) -> tuple[Node, ...]:
-    """Rows of a side output are the operator's input; rejected ones are of no step's rows."""
+    """Late rows are the operator's input; rejected ones are of no step's rows."""
     if isinstance(node, Rejected):
         return ()
-    return node.input.inputs if isinstance(node, SideOutput) else node.inputs
+    late = isinstance(node, SideOutput) and not _is_own_output(node)
+    return node.inputs[0].inputs if late else node.inputs
+
+
+def _is_own_output(node: Node) -> bool:
+    return isinstance(node, SideOutput) and node.tag != "late"

@@ -274,13 +274,20 @@ class Stateful(Node):
 
     kind: ClassVar[str]
     """The method of a stream that makes it, after which it is named."""
-    tags: ClassVar[tuple[str, ...]] = ()
+    emits: ClassVar[str] = "rows"
+    """What its rows are called."""
+
     ports: tuple[Port, ...]
 
     @property
     def inputs(self) -> tuple[Node, ...]:
         """The steps that feed its ports."""
         return tuple(port.input for port in self.ports)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The names of what it emits besides its rows."""
+        return ()
 
     @property
     def details(self) -> list[Line]:
@@ -300,6 +307,11 @@ class Stateful(Node):
     @property
     def ordered(self) -> bool:
         """Whether the order of rows counts: by event time, then by their places in splits."""
+        return False
+
+    @property
+    def may_reject(self) -> bool:
+        """Whether it emits rows as ``rejected``."""
         return False
 
     @property

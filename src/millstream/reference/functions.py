@@ -105,7 +105,7 @@ def _guarded(
         raise
     except BaseException as error:  # whatever a user's function raises
         if node.on_error == "reject":
-            reject(_reason(error), record)
+            reject(reason_of(error), record)
         elif node.on_error == "fail" and isinstance(error, RunError) and error.step == node.name:
             what = f"{error.what}; it was made of {_given_text(record)}"
             # Of two such errors in a traceback, the driver would find the one that knows less.
@@ -150,7 +150,7 @@ def _given_text(record: Any) -> str:
 
 def failure(step: str | None, what: str, on: str, error: BaseException, fix: str) -> RunError:
     """The error that names the step, what failed in it, and the record."""
-    return RunError("MS201", f"{what} failed on {on}: {_reason(error)}", fix=fix, step=step)
+    return RunError("MS201", f"{what} failed on {on}: {reason_of(error)}", fix=fix, step=step)
 
 
 def cause_of(error: BaseException) -> BaseException | None:
@@ -169,7 +169,7 @@ def listed(values: Sequence[Any]) -> str:
     return f"[{first} and {more} more]" if more > 0 else f"[{first}]"
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """The error in text that can be written, whatever was half of a surrogate pair."""
     text = f"{type(error).__name__}: {shown(error, str)}"
     text = error.what if isinstance(error, MillstreamError) else text

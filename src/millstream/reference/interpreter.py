@@ -91,7 +91,10 @@ class Interpreter:
         rows = {port.name: step.rows[port.input] for port in node.ports}
         output = self._operators[node].step(rows, watermark, self._now)
         step.rows[node] = _placed(node, output.rows[ROWS])
-        step.tagged[node] = {tag: _placed(node, output.rows[tag]) for tag in node.tags}
+        others = {tag: rows for tag, rows in output.rows.items() if tag != ROWS}
+        step.tagged[node] = {tag: _placed(node, rows) for tag, rows in others.items()}
+        for reason, record in output.rejected:
+            step.add_rejected(node, reason, record)
         self._watermarks[node] = output.watermark
 
     def _reports(self, node: nodes.Stateful, step: Step) -> list[Report]:

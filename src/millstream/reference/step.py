@@ -27,5 +27,9 @@ class Step:
         self.rejected: dict[Node, list[Row]] = {}
 
     def reject(self, node: Node, reason: str, record: Any) -> None:
-        values = {"step": node.name, "reason": reason, "record": record_text(record)}
+        self.add_rejected(node, reason, record_text(record))
+
+    def add_rejected(self, node: Node, reason: str, record: str) -> None:
+        """Takes a rejected record as text."""
+        values = {"step": node.name, "reason": reason, "record": record}
         self.rejected.setdefault(node, []).append(Row(values))

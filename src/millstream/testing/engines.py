@@ -15,14 +15,15 @@ from millstream.plan.checks.window_policy import check_policy
 from millstream.plan.nodes import Node, Stateful
 from millstream.plan.operators.changes import Changes
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.process import Process
 from millstream.reference.aggregates import Column
 from millstream.reference.groups import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
 from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operator, Operators
 from millstream.testing.groupings import Summary, replay_grouping
-from millstream.testing.panes import Panes
-from millstream.testing.pipelines import checked_grouping, replay_stream
+from millstream.testing.panes import Panes, Rows
+from millstream.testing.pipelines import checked_grouping, replay_rows, replay_stream
 
 
 def _columnar_groups(
@@ -38,6 +39,12 @@ def _columnar_changes(node: Changes) -> Operator:
     from millstream.testing.on_columns import ColumnarChanges
 
     return ColumnarChanges(node)
+
+
+def _columnar_process(node: Process) -> Operator:
+    from millstream.testing.columnar_process import ColumnarProcess
+
+    return ColumnarProcess(node)
 
 
 ENGINES: dict[str, MakeGroups] = {"reference": reference_groups, "columnar": _columnar_groups}
@@ -73,21 +80,24 @@ def run_steps(windowing: Windowing, steps: Sequence[Step], summary: Summary, eng
     return replay_grouping(groups_of(engine), windowing, steps, summary)
 
 
-def run_stream(node: Node, steps: Sequence[Step], engine: str, follows: bool) -> Panes:
-    """Runs the steps through a user's own pipeline."""
+def run_stream(node: Node, steps: Sequence[Step], engine: str, follows: bool) -> Panes | Rows:
+    """Runs the steps through a user's own pipeline: panes of a grouping, or rows of any stream."""
     if engine == SPARK:
         from millstream.testing.on_spark import Program, replay_programs
 
         (panes,) = replay_programs([Program(checked_grouping(node), steps)], follows)
         return panes
-    return replay_stream(node, steps, operators_of(engine), follows)
+    replayed = replay_stream if isinstance(node, Grouping) else replay_rows
+    return replayed(node, steps, operators_of(engine), follows)
 
 
 def operators_of(engine: str) -> Operators:
     """What makes the operators of a program that runs on an engine."""
     operators: dict[type[Stateful], Callable[[Any], Operator]]
     operators = {**OPERATORS, Grouping: partial(GroupingOperator, make=groups_of(engine))}
-    return operators if engine == "reference" else {**operators, Changes: _columnar_changes}
+    if engine == "reference":
+        return operators
+    return {**operators, Changes: _columnar_changes, Process: _columnar_process}
 
 
 def groups_of(engine: str) -> MakeGroups:

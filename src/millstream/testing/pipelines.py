@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from millstream.model.errors import PlanError, TestingError, did_you_mean
+from millstream.model.instants import seconds
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
-from millstream.plan.nodes import Node, Source, walk
+from millstream.plan.nodes import Node, Source, Stateful, walk
 from millstream.plan.operators.grouping import Grouping
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
@@ -21,7 +22,7 @@ from millstream.reference.operators.operator import Operators
 from millstream.reference.rows import Row
 from millstream.reference.step import Step as Made
 from millstream.testing.groupings import late_of, pane_of
-from millstream.testing.panes import Panes
+from millstream.testing.panes import Panes, ReplayedRow, Rows
 
 
 def replay_stream(
@@ -43,6 +44,31 @@ def replay_stream(
             panes.late += _late(made, i)
             panes.rejected += [row.values for rows in made.rejected.values() for row in rows]
     return panes
+
+
+def replay_rows(
+    node: Node, steps: Sequence[Step], operators: Operators, follows: bool = False
+) -> Rows:
+    """The rows of any stream, step by step, with those of an operator's side outputs."""
+    (node,) = with_distinct_names(node)
+    interpreter = Interpreter(node, operators=operators, follows=follows)
+    sources = {each.name: each.schema for each in walk(node) if isinstance(each, Source)}
+    rows = Rows()
+    with closing(interpreter):
+        for i, step in enumerate(steps):
+            made = _take(interpreter, step, i, sources)
+            rows += [_replayed(row, i) for row in made.rows[node]]
+            tagged = made.tagged.get(node, {}) if isinstance(node, Stateful) else {}
+            for tag, some in tagged.items():
+                found = rows.late if tag == "late" else rows.outputs.setdefault(tag, [])
+                found += [_replayed(row, i) for row in some]
+            rows.rejected += [row.values for some in made.rejected.values() for row in some]
+    return rows
+
+
+def _replayed(row: Row, step: int) -> ReplayedRow:
+    time = None if row.time is None else seconds(row.time)
+    return ReplayedRow(row.values, time, step, row.kind)
 
 
 def checked_grouping(node: Node) -> Grouping:

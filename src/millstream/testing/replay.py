@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from millstream.model.durations import Duration
 from millstream.model.errors import TestingError, did_you_mean
@@ -16,7 +16,7 @@ from millstream.model.windows import Window
 from millstream.stream import Stream
 from millstream.testing.engines import run_steps, run_stream
 from millstream.testing.groupings import Summary
-from millstream.testing.panes import Panes
+from millstream.testing.panes import Panes, Rows
 from millstream.testing.transcripts import Transcript, load
 
 
@@ -32,6 +32,25 @@ class Settings(TypedDict, total=False):
     allow_data_loss: bool
 
 
+@overload
+def replay(
+    what: Stream,
+    *,
+    steps: Iterable[Step],
+    engine: str = ...,
+    policies: bool = ...,
+) -> Any: ...
+@overload
+def replay(
+    what: str | Path | None = None,
+    *,
+    window: Window | None = ...,
+    steps: Iterable[Step] | None = ...,
+    aggregate: Summary = ...,
+    engine: str = ...,
+    name: str | None = ...,
+    **settings: Unpack[Settings],
+) -> Panes: ...
 def replay(
     what: Stream | str | Path | None = None,
     *,
@@ -42,7 +61,7 @@ def replay(
     name: str | None = None,
     policies: bool = False,
     **settings: Unpack[Settings],
-) -> Panes:
+) -> Panes | Rows:
     """The panes that a grouping emits, step by step; late elements are in the result's ``late``.
 
     Without ``what``, the grouping has this ``window`` and the settings ``trigger``, ``refine``,
@@ -87,6 +106,19 @@ last=False, kind='+', step=0)
     >>> panes = replay(per_user, steps=[Elements(rows), Elements(late)], policies=True)
     >>> [(pane.key, pane.step) for pane in panes]
     [('ann', 1)]
+
+    Of any other stream the result has the rows, with their event times and steps; those of side
+    outputs are in ``outputs``:
+
+    >>> class Silent(ms.Processor):
+    ...     silent = ms.timer("processing_time")
+    ...     def on_row(self, row, state, timers, out):
+    ...         timers.silent.set(after="5m")
+    ...     def on_timer(self, timer, state, timers, out):
+    ...         out.emit(user=timer.key["user"])
+    >>> silent = clicks.key_by("user").process(Silent, schema="user string")
+    >>> replay(silent, steps=[Elements(rows), ProcessingTime(299), ProcessingTime(300)])
+    [ReplayedRow(values={'user': 'ann'}, time=8.0, step=2, kind='+')]
 
     ``what`` may be the path of a transcript; ``name`` selects one of several in the file.
     """

@@ -7,16 +7,19 @@ from typing import Any
 
 from millstream.physical.operators.changes import ChangesSpec
 from millstream.physical.operators.grouping import GroupingSpec
+from millstream.physical.operators.process import ProcessSpec
 from millstream.physical.operators.spec import OperatorSpec, PortTypes
 from millstream.physical.plan import Physical
 from millstream.plan.nodes import Stateful, unknown_kind
 from millstream.plan.operators.changes import Changes
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.process import Process
 from millstream.plan.types.schema import Schema
 
 SPECS: dict[type[Stateful], type[OperatorSpec[Any]]] = {
     Grouping: GroupingSpec,
     Changes: ChangesSpec,
+    Process: ProcessSpec,
 }
 
 

@@ -12,8 +12,15 @@ from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import Node, Port, SideOutput
-from millstream.plan.operators.grouping import KIND, PANE, AggregateInputs, Grouping, window_field
+from millstream.plan.nodes import Node, Port, SideOutput, Stateful
+from millstream.plan.operators.grouping import (
+    KIND,
+    PANE,
+    WINDOW,
+    AggregateInputs,
+    Grouping,
+    window_field,
+)
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.types.result_types import result_type
@@ -38,12 +45,12 @@ def grouping(input: Node, settings: Settings, aggregates: Mapping[str, Any]) -> 
 
 
 def late(input: Node) -> SideOutput:
-    """What a grouping found late."""
-    if not isinstance(input, Grouping):
+    """What an operator found late."""
+    if not isinstance(input, Stateful) or "late" not in input.tags:
         raise PlanError(
             "MS117",
-            f"{input.name!r} is no grouping, and only a grouping finds rows late",
-            fix="take .late of the stream that aggregate(…) or group() returned",
+            f"{input.name!r} is no grouping and no processor, and only these find rows late",
+            fix="take .late of the stream that aggregate(…), group() or process(…) returned",
             step=input.name,
         )
     step = automatic_name("late", input)
@@ -51,10 +58,10 @@ def late(input: Node) -> SideOutput:
         return SideOutput(step, _late_schema(input), input, "late")
 
 
-def _late_schema(node: Grouping) -> Schema:
+def _late_schema(node: Stateful) -> Schema:
     """The columns of late rows: the input's columns, the window and why it was too late."""
-    schema = node.input.schema
-    window = window_field(node.windowing)
+    schema = node.inputs[0].schema
+    window = window_field(node.windowing) if isinstance(node, Grouping) else WINDOW
     for added in (window, REASON):
         own = schema.find(added.name)
         if own is not None:

@@ -6,6 +6,7 @@ from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.lineage import untimed
+from millstream.plan.nodes import Node
 from millstream.plan.operators.grouping import Grouping
 from millstream.plan.types.result_types import NUMBERS, base_type
 from millstream.plan.types.schema import Schema
@@ -15,14 +16,17 @@ _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", *NUMBERS)
 
 def check_window_has_event_time(node: Grouping) -> None:
     """Rows that reach a windowed grouping have event times; the global window needs none."""
-    if not node.windowing.where.by_time:
-        return
-    source = untimed(node.input)
+    if node.windowing.where.by_time:
+        check_has_event_time(node.input, f"{as_code(node.windowing.where)} is")
+
+
+def check_has_event_time(input: Node, what: str) -> None:
+    """Rows that reach what is in event time have one."""
+    source = untimed(input)
     if source is not None:
         raise PlanError(
             "MS115",
-            f"{as_code(node.windowing.where)} is in event time, but the rows of {source.name!r} "
-            "have none",
+            f"{what} in event time, but the rows of {source.name!r} have none",
             fix="say which column it is: with_event_time('at'), or event_time='at' at the source",
         )
 

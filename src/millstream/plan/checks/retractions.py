@@ -53,14 +53,15 @@ def check_batches(input: Node) -> None:
         )
 
 
-def check_takes_nothing_back(input: Node, method: str) -> None:
+def check_takes_nothing_back(input: Node, method: str, instead: str = "") -> None:
     """A step that compares rows as they come cannot undo what it made of one."""
     source = taking_back(input)
     if source is not None:
         raise PlanError(
             "MS110",
             f"{source.name!r} takes results back, which {method} cannot undo",
-            fix="write .refine(ms.accumulating) or .refine(ms.discarding) in that grouping",
+            fix="write .refine(ms.accumulating) or .refine(ms.discarding) in that grouping"
+            + (instead and f", or {instead}"),
         )
 
 

@@ -16,6 +16,7 @@ from millstream.plan.nodes import (
     KafkaSource,
     Line,
     Node,
+    OnError,
     RateSource,
     Rejected,
     RowsSource,
@@ -61,7 +62,7 @@ def details(node: Node) -> list[Line]:
             return [(label, f"{columns}{_failing(node)}")]
         case Function():
             name = function_name(node.function)
-            return [("runs", f"{name}, a row that raises {_FATES[node.on_error]}")]
+            return [("runs", f"{name}, a row that raises {fate_text(node.on_error)}")]
         case SideOutput(tag="late"):
             return [("takes", f"what came too late for {node.input.name!r}")]
         case SideOutput():
@@ -214,11 +215,16 @@ def _options(options: tuple[tuple[str, str], ...]) -> list[Line]:
     return [("options", ", ".join(name for name, _ in options))] if options else []
 
 
-_FATES = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
+_FATES: dict[OnError, str] = {"fail": "fails", "reject": "is rejected", "drop": "is dropped"}
+
+
+def fate_text(on_error: OnError) -> str:
+    """What becomes of a row that fails."""
+    return _FATES[on_error]
 
 
 def _failing(node: SqlStep) -> str:
     """What becomes of rows of which something cannot be computed, if that is not the usual."""
     if node.on_error == "fail":
         return ""
-    return f"; a row of which that cannot be computed {_FATES[node.on_error]}"
+    return f"; a row of which that cannot be computed {fate_text(node.on_error)}"

@@ -15,7 +15,7 @@ from millstream.plan.nodes import Computed, Keys, Line, Node, Port, Stateful
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.schema import Field, quoted
 
-_WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
+WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP>")
 _NUMBERED_WINDOW = Field("window", "STRUCT<start: TIMESTAMP, end: TIMESTAMP, index: BIGINT>")
 PANE = Field("pane", "STRUCT<timing: STRING, index: BIGINT, first: BOOLEAN, last: BOOLEAN>")
 KIND = Field("kind", "STRING")
@@ -23,7 +23,7 @@ KIND = Field("kind", "STRING")
 
 def window_field(windowing: Windowing) -> Field:
     """The column that has the window of a pane; windows in the order of rows are counted, too."""
-    return _NUMBERED_WINDOW if windowing.where.ordered else _WINDOW
+    return _NUMBERED_WINDOW if windowing.where.ordered else WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,15 @@ class Grouping(Stateful):
     """Groups by key and window, and aggregates each pane."""
 
     kind: ClassVar[str] = "aggregate"
-    tags: ClassVar[tuple[str, ...]] = ("late",)
+    emits: ClassVar[str] = "panes"
 
     windowing: Windowing
     aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Rows that came too late."""
+        return ("late",)
 
     @property
     def details(self) -> list[Line]:

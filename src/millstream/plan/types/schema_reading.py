@@ -33,7 +33,7 @@ def read_schema(given: Any) -> list[tuple[str, str | None]]:
     if isinstance(given, Mapping):
         return [(_name(name), python_type(hint)) for name, hint in given.items()]
     if is_record(given):
-        return [(name, python_type(hint)) for name, hint in _hints(given).items()]
+        return [(name, python_type(hint)) for name, hint in type_hints(given).items()]
     raise PlanError(
         "MS111",
         f"{given!r} is no schema",
@@ -65,7 +65,7 @@ def python_type(hint: Any) -> str:
     if hint in _SCALARS:
         return _SCALARS[hint]
     if is_record(hint):
-        hints = _hints(hint).items()
+        hints = type_hints(hint).items()
         inner = (f"{identifier(n).sql('spark')}: {python_type(h)}" for n, h in hints)
         return read_type(f"STRUCT<{', '.join(inner)}>")
     return _generic(hint)
@@ -92,7 +92,8 @@ def _optional(hint: Any, args: tuple[Any, ...]) -> str:
     return python_type(real[0])
 
 
-def _hints(record: Any) -> dict[str, Any]:
+def type_hints(record: Any) -> dict[str, Any]:
+    """The type hints of a class, refused if one cannot be read."""
     try:
         return get_type_hints(record, include_extras=True)
     except NameError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ class Output:
 
     rows: Mapping[str, list[Row]]
     watermark: int
+    rejected: Sequence[tuple[str, str]] = ()
+    """Reasons, and the records that were rejected for them, as text."""
 
 
 class Operator(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from millstream.engine.operator import LATE, ROWS, Outputs, in_order, row_count
+from millstream.engine.operator import LATE, REJECTED, ROWS, Outputs, in_order, row_count
 from millstream.engine.state.arrivals import Arrival
 from millstream.engine.state.document import Clocks
 from millstream.engine.state.shard import Shard
@@ -145,9 +145,9 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
     """The rows that a step emits, by tag, in an order that a repeated step repeats."""
     number = 0
     for tag, tables in sorted(outputs.items(), key=lambda each: each[0] != ROWS):
-        if tag == LATE and tables:
-            late = sum(map(row_count, tables))
-            yield Envelope(label, spec.name, "count", split="late", value=late)
+        if tag in (LATE, REJECTED) and tables:
+            counted = sum(map(row_count, tables))
+            yield Envelope(label, spec.name, "count", split=tag, value=counted)
         if tag != ROWS and tag not in spec.tags:
             continue
         if tag == ROWS:

@@ -1,0 +1,114 @@
+"""What is kept of keys between their turns, as tables: state and times of each key, and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.engine.python_rows import python_rows
+from millstream.engine.types import arrow_type
+from millstream.model.instants import END_OF_TIME
+from millstream.model.windows import Interval
+from millstream.plan.operators.process import Processing
+from millstream.reference.callbacks import Setting
+from millstream.reference.turns import Held, Turns
+
+_PLAIN = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "FLOAT", "STRING", "BOOLEAN", "BINARY")
+"""Types whose values Polars gives as rows have them."""
+_TIMERS = {
+    "name": pl.String,
+    "tag": pl.String,
+    "time": pl.Int64,
+    "output_time": pl.Int64,
+    "holds": pl.Boolean,
+}
+
+
+class HeldTables:
+    """The tables ``keys`` and ``timers``: from what is held in Python, and back.
+
+    ``keys`` also has when something happens to a key (``wakes`` by the watermark, ``due`` by the
+    clock), and what it ``holds`` the output watermark at.
+    """
+
+    def __init__(self, what: Processing, turns: Turns) -> None:
+        self._turns = turns
+        fields = () if what.state is None else what.state.fields
+        self._fields = [(f"field {each.name}", each.type) for each in fields]
+        self._defaults = [each.default for each in fields]
+        self._written = [f"written {name}" for name in what.times_of_fields]
+
+    def read(self, keys: pl.DataFrame | None, timers: pl.DataFrame | None) -> dict[int, Held]:
+        """What is held, by the column ``slot``."""
+        held: dict[int, Held] = {}
+        if keys is None or not keys.height:
+            return held
+        columns = [
+            self._values(keys, name, type, default)
+            for (name, type), default in zip(self._fields, self._defaults, strict=True)
+        ]
+        values = list(zip(*columns, strict=True)) if columns else [()] * keys.height
+        written = [self._written_at(keys, name) for name in self._written]
+        times = list(zip(*written, strict=True)) if written else [()] * keys.height
+        known = zip(keys["slot"], values, keys["last"], keys["seen"], times, strict=True)
+        for slot, each, last, seen, at in known:
+            held[slot] = Held(each, {}, True, last, seen, at)
+        if timers is not None:
+            for slot, name, tag, *setting in timers.select("slot", *_TIMERS).iter_rows():
+                held[slot].timers[name, tag] = Setting(*setting)
+        return held
+
+    def tables(
+        self, slots: pl.DataFrame, held: dict[int, Held], intervals: Sequence[Interval | None]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The tables of what is held now; ``slots`` has the key of each slot."""
+        turns, all_held = self._turns, list(held.values())
+        columns = [
+            _column(name, type, [each.values[i] for each in all_held])
+            for i, (name, type) in enumerate(self._fields)
+        ]
+        columns += [
+            pl.Series(name, [each.written[i] for each in all_held], pl.Int64)
+            for i, name in enumerate(self._written)
+        ]
+        numbers: dict[str, list[int | None]] = {
+            "last": [each.last for each in all_held],
+            "seen": [each.seen for each in all_held],
+            "wakes": [
+                min(turns.next_wakes(intervals[slot], each), default=END_OF_TIME)
+                for slot, each in held.items()
+            ],
+            "due": [min(turns.next_due(each), default=None) for each in all_held],
+            "holds": [
+                min(turns.holds(intervals[slot], each), default=None) for slot, each in held.items()
+            ],
+        }
+        columns += [pl.Series(name, each, pl.Int64) for name, each in numbers.items()]
+        keys = slots[list(held)].drop("slot").with_columns(columns)
+        timers = [
+            (slot, *name, *setting)
+            for slot, each in held.items()
+            for name, setting in each.timers.items()
+        ]
+        table = pl.DataFrame(timers, {"slot": pl.UInt32, **_TIMERS}, orient="row")
+        where = slots[table["slot"]].drop("slot")
+        return keys, where.hstack(table.drop("slot"))
+
+    def _values(self, keys: pl.DataFrame, name: str, type: str, default: Any) -> list[Any]:
+        if name not in keys.columns:  # the field was added to the program later
+            return [default] * keys.height
+        if type in _PLAIN:
+            return keys[name].to_list()
+        return [row[name] for row in python_rows(keys.select(name).to_arrow())]
+
+    def _written_at(self, keys: pl.DataFrame, name: str) -> list[int]:
+        return keys[name].to_list() if name in keys.columns else keys["last"].to_list()
+
+
+def _column(name: str, type: str, values: list[Any]) -> pl.Series:
+    made = pl.from_arrow(pa.array(values, arrow_type(type)))
+    assert isinstance(made, pl.Series)
+    return made.alias(name)

@@ -1,0 +1,292 @@
+"""A user's processor over tables: each step, some keys have a turn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from millstream.engine.grouping.windows import windows_of
+from millstream.engine.operator import (
+    BY_KEY,
+    LATE,
+    REJECTED,
+    ROWS,
+    Advance,
+    Facts,
+    Outputs,
+    Stepped,
+    Tables,
+    facts_of,
+    least,
+)
+from millstream.engine.process.held import HeldTables
+from millstream.engine.python_rows import python_rows
+from millstream.engine.rows import from_arrow, rejected_rows
+from millstream.engine.tables import concatenated
+from millstream.engine.types import arrow_type
+from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.model.processors import Row
+from millstream.model.windows import Interval
+from millstream.plan.operators.process import Processing
+from millstream.reference.turns import Clock, Held, Turns, processor_watermark
+
+_PLACE = ("origin", "split", "offset")
+_WINDOW = ("start", "end")
+
+
+class Process:
+    """Runs a processor for the keys that rows arrived for, or that something happens to.
+
+    Its tables are ``keys`` and ``timers`` (see ``HeldTables``), and ``waiting``: rows whose turn in
+    the order of event time has not come. What it emits is numbered in the order of its turns, which
+    a repeated step repeats.
+    """
+
+    order = ("number",)
+    bucket = BY_KEY
+    deferral = None
+
+    def __init__(self, what: Processing, keys: Sequence[str]) -> None:
+        self._what = what
+        self._keys = list(keys)
+        self._turn = [*BY_KEY, *keys, *_WINDOW]
+        """The columns that say whose turn it is."""
+        self._turns = Turns(what)
+        self._held = HeldTables(what, self._turns)
+        self._windows = None if what.window is None else windows_of(what.window)
+        self._by_time = what.order == "event_time"
+        self._order = ["time", *_PLACE] if self._by_time else [*_PLACE]
+        self._behind = (what.lateness or 0) if self._by_time else 0
+        """How far the processor's own watermark is behind the operator's."""
+
+    def step(
+        self, tables: Tables, batches: Mapping[str, pl.DataFrame], advance: Advance
+    ) -> Stepped:
+        """The turns of keys: of their rows in order, then of what their time has come for."""
+        outputs: Outputs = defaultdict(list)
+        at = Clock(
+            processor_watermark(self._what, advance.watermark_before),
+            processor_watermark(self._what, advance.watermark),
+            advance.now,
+        )
+        arrived = self._arrived(batches.get(ROWS), at, outputs)
+        rows, waiting = self._in_turn(arrived, tables.get("waiting"), at)
+        keys, timers = tables.get("keys"), tables.get("timers")
+        slots = self._slots(rows, keys, at)
+        if slots is None:
+            return self._stepped(keys, timers, waiting, outputs)
+        mine_keys, other_keys = self._split(keys, slots)
+        mine_timers, other_timers = self._split(timers, slots)
+        held = self._held.read(mine_keys, mine_timers)
+        intervals = self._intervals(slots)
+        kept = self._run(slots, intervals, held, rows, at)
+        new_keys, new_timers = self._held.tables(slots, kept, intervals)
+        self._emit(outputs)
+        return self._stepped(
+            concatenated(other_keys, new_keys),
+            concatenated(other_timers, new_timers),
+            waiting,
+            outputs,
+        )
+
+    # Which rows and keys have a turn.
+
+    def _arrived(
+        self, batch: pl.DataFrame | None, at: Clock, outputs: Outputs
+    ) -> pl.DataFrame | None:
+        """The rows of a batch with their windows; those that are late are emitted as late."""
+        if batch is None or not batch.height:
+            return None
+        if self._windows is None:
+            none = pl.lit(None, pl.Int64)
+            batch = batch.with_columns(start=none, end=none)
+        else:
+            batch = self._windows.assign(batch)
+        batch = batch.with_columns(late=self._late(at))
+        is_late = batch["late"].is_not_null()
+        if is_late.any():
+            outputs[LATE].append(batch.filter(is_late))
+            batch = batch.filter(~is_late)
+        return batch.drop("late")
+
+    def _late(self, at: Clock) -> pl.Expr:
+        """Why rows are late, judged by the watermark as it was before the step."""
+        what = self._what
+        if what.lateness is None:
+            return pl.lit(None, pl.String)
+        if self._windows is None or self._by_time:
+            allowed = 0 if self._by_time else what.lateness
+            behind = pl.col("time") < max(at.watermark_before - allowed, START_OF_TIME)
+            late = pl.when(behind).then(pl.lit("behind"))
+        else:
+            expired = self._windows.expired(at.watermark_before, what.lateness)
+            late = pl.when(expired).then(pl.lit("expired"))
+        if self._windows is None:
+            return late
+        return pl.when(pl.col("start").is_null()).then(pl.lit("no window")).otherwise(late)
+
+    def _in_turn(
+        self, arrived: pl.DataFrame | None, waiting: pl.DataFrame | None, at: Clock
+    ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+        """The rows whose turn it is, in order, and those that wait."""
+        if arrived is not None:
+            arrived = arrived.sort(self._order, maintain_order=True)
+        if not self._by_time:
+            return arrived, None
+        rows = concatenated(waiting, arrived)
+        if rows is None:
+            return None, None
+        # Of one time, rows that have waited are first: places are those in a batch.
+        rows = rows.sort("time", maintain_order=True)
+        ready = rows["time"] < at.watermark
+        return rows.filter(ready), rows.filter(~ready)
+
+    def _slots(
+        self, rows: pl.DataFrame | None, keys: pl.DataFrame | None, at: Clock
+    ) -> pl.DataFrame | None:
+        """A row for each key and window that has a turn, numbered ``slot``."""
+        due = None
+        if keys is not None:
+            due = keys.filter((pl.col("wakes") <= at.watermark) | (pl.col("due") <= at.now))
+        whose = [each.select(self._turn) for each in (rows, due) if each is not None]
+        found = concatenated(*whose)
+        if found is None or not found.height:
+            return None
+        return found.unique(maintain_order=True).with_row_index("slot")
+
+    def _split(
+        self, table: pl.DataFrame | None, slots: pl.DataFrame
+    ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+        """The rows of a table that are of these slots, with the slot, and all others."""
+        if table is None:
+            return None, None
+        found = table.join(
+            slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left"
+        )
+        is_mine = found["slot"].is_not_null()
+        return found.filter(is_mine), table.filter(~is_mine)
+
+    def _intervals(self, slots: pl.DataFrame) -> list[Interval | None]:
+        if self._windows is None:
+            return [None] * slots.height
+        return [Interval(*bounds) for bounds in slots.select(_WINDOW).iter_rows()]
+
+    # The turns.
+
+    def _run(
+        self,
+        slots: pl.DataFrame,
+        intervals: list[Interval | None],
+        held: dict[int, Held],
+        rows: pl.DataFrame | None,
+        at: Clock,
+    ) -> dict[int, Held]:
+        """Runs the turns; what is held after them."""
+        turns, kept = self._turns, dict[int, Held]()
+        names = dict(zip(self._keys, self._what.keys, strict=True))
+        keys = python_rows(slots.select(self._keys).rename(names).to_arrow())
+        if not self._keys:
+            keys = [{}] * slots.height
+        given, bounds = self._given(slots, rows)
+        for slot, (key, (begin, end)) in enumerate(zip(keys, pairwise(bounds), strict=True)):
+            mine, interval = given[begin:end], intervals[slot]
+            for row in mine:
+                row.key, row.interval = key, interval
+            after = turns.run(key, interval, held.get(slot) or turns.fresh, mine, at)
+            if after is not None:
+                kept[slot] = after
+        return kept
+
+    def _given(self, slots: pl.DataFrame, rows: pl.DataFrame | None) -> tuple[list[Row], list[int]]:
+        """The rows as callbacks get them, slot by slot, and where those of each slot begin."""
+        if rows is None or not rows.height:
+            return [], [0] * (slots.height + 1)
+        rows = rows.join(
+            slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left"
+        ).sort("slot", maintain_order=True)
+        counts = rows["slot"].to_physical().value_counts()
+        sizes = dict(counts.iter_rows())
+        bounds = [0]
+        for slot in range(slots.height):
+            bounds.append(bounds[-1] + sizes.get(slot, 0))
+        given = [Row(values) for values in python_rows(_unnested(rows["row"]))]
+        for row, time in zip(given, rows["time"].to_list(), strict=True):
+            row.micros = time if time > START_OF_TIME + 1 else None
+        return given, bounds
+
+    # What a step gives.
+
+    def _emit(self, outputs: Outputs) -> None:
+        turns = self._turns
+        for tag, emitted in turns.outputs.tagged.items():
+            if emitted.rows:
+                schema = self._what.outputs[tag]
+                fields = [(each.name, arrow_type(str(each.type))) for each in schema]
+                columns = [
+                    pa.array([row[name] for row in emitted.rows], kind) for name, kind in fields
+                ]
+                table = from_arrow(pa.table(columns, [name for name, _ in fields]))
+                outputs[tag].append(
+                    pl.DataFrame(
+                        {
+                            "row": table.to_struct("row"),
+                            "time": pl.Series(emitted.times, dtype=pl.Int64),
+                            "sign": pl.Series(emitted.signs, dtype=pl.Int8),
+                            "number": pl.int_range(len(emitted.rows), eager=True),
+                        }
+                    )
+                )
+        turns.outputs.clear()
+        if turns.rejected:
+            rejected, turns.rejected = turns.rejected, []
+            reasons, records = map(list, zip(*rejected, strict=True))
+            outputs[REJECTED].append(rejected_rows(self._what.step, reasons, records))
+
+    def _stepped(
+        self,
+        keys: pl.DataFrame | None,
+        timers: pl.DataFrame | None,
+        waiting: pl.DataFrame | None,
+        outputs: Outputs,
+    ) -> Stepped:
+        tables = {"keys": keys, "timers": timers, "waiting": waiting}
+        held = facts_of(
+            keys,
+            self.bucket,
+            wakes=self._later(pl.col("wakes").min()),
+            due=pl.col("due").min() - 1,
+            holds=pl.col("holds").min(),
+        )
+        waits = facts_of(
+            waiting,
+            self.bucket,
+            wakes=self._later(pl.col("time").min() + 1),
+            holds=pl.col("time").min(),
+        )
+        facts = {name: _both(held.get(name), waits.get(name)) for name in {**held, **waits}}
+        present = {name: t for name, t in tables.items() if t is not None and t.height}
+        return Stepped(present, outputs, facts)
+
+    def _later(self, time: pl.Expr) -> pl.Expr:
+        """The operator's watermark at which the processor's own one has come to a time."""
+        if not self._behind:
+            return time
+        return (
+            pl.when(time < END_OF_TIME - self._behind)
+            .then(time + self._behind)
+            .otherwise(END_OF_TIME)
+        )
+
+
+def _both(one: Facts | None, other: Facts | None) -> Facts:
+    a, b = one or Facts(), other or Facts()
+    return Facts(min(a.wakes, b.wakes), least(a.due, b.due), least(a.holds, b.holds))
+
+
+def _unnested(rows: pl.Series) -> Any:
+    return rows.struct.unnest().to_arrow()

@@ -1,0 +1,263 @@
+"""What a user's processor is: the state of a key, its timers, and what happens when.
+
+A processor is the small program that ``process`` runs for each key. Its callbacks get what happened
+(a row, a timer, an expiry, the end), the key's state, its timers, and an output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+
+from millstream.model.arguments import one_of
+from millstream.model.durations import Duration, format_duration, positive
+from millstream.model.instants import END_OF_TIME, START_OF_TIME, Instant
+from millstream.model.windows import Interval
+
+TimeDomain = Literal["event_time", "processing_time"]
+RowOrder = Literal["arrival", "event_time"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class TimerKind:
+    """A timer that a processor declares. Its name is that of the class attribute."""
+
+    domain: TimeDomain
+
+    def __repr__(self) -> str:
+        return f"timer({self.domain!r})"
+
+
+@dataclass(frozen=True)
+class TimeToLive:
+    """How long state stays after the last row of its key, or a field after its last change."""
+
+    length: int
+    domain: TimeDomain = "event_time"
+
+    def __repr__(self) -> str:
+        domain = "" if self.domain == "event_time" else f", {self.domain!r}"
+        return f"ttl({format_duration(self.length)!r}{domain})"
+
+
+def timer(domain: TimeDomain) -> Any:
+    """Declares a timer of a processor: by ``"event_time"`` or by ``"processing_time"``.
+
+    >>> class Silence(Processor):
+    ...     silent = timer("processing_time")
+    """
+    return TimerKind(one_of(domain, "domain", get_args(TimeDomain)))
+
+
+def ttl(length: Duration, domain: TimeDomain = "event_time") -> TimeToLive:
+    """How long the state of a key stays after its last row, or a field after its last change.
+
+    >>> ttl("30d"), ttl("1h", "processing_time")
+    (ttl('30d'), ttl('1h', 'processing_time'))
+    """
+    domain = one_of(domain, "domain", get_args(TimeDomain))
+    return TimeToLive(positive(length, what="ttl"), domain)
+
+
+def moment(us: int | None) -> datetime | None:
+    """An instant as callbacks see it: None where there is none, and at the ends of time."""
+    if us is None or not START_OF_TIME < us < END_OF_TIME:
+        return None
+    try:
+        return _EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return None
+
+
+class Bounds(NamedTuple):
+    """The window of a key's state, from ``start`` up to but not including ``end``."""
+
+    start: datetime | None
+    end: datetime | None
+
+
+class Row(dict[str, Any]):
+    """A row that a callback gets: its columns, with its key, event time and window.
+
+    ``key`` has the values of the key by their names.
+    """
+
+    __slots__ = ("interval", "key", "micros")
+
+    key: dict[str, Any]
+    micros: int | None
+    interval: Interval | None
+
+    @property
+    def place_in_time(self) -> int:
+        """The event time in microseconds; that of a row without one is before all others."""
+        return START_OF_TIME if self.micros is None else self.micros
+
+    @property
+    def time(self) -> datetime | None:
+        """The event time."""
+        return moment(self.micros)
+
+    @property
+    def window(self) -> Bounds | None:
+        """The window that it is in, if there are windows."""
+        return _bounds(self.interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to a key without a row: its time came, or the input ended."""
+
+    key: dict[str, Any]
+    micros: int | None = field(repr=False)
+    interval: Interval | None = field(repr=False)
+
+    @property
+    def time(self) -> datetime | None:
+        """When it was to happen: in event time, or by the clock for a timer by the clock."""
+        return moment(self.micros)
+
+    @property
+    def window(self) -> Bounds | None:
+        """The window of the state, if there are windows."""
+        return _bounds(self.interval)
+
+
+def _bounds(interval: Interval | None) -> Bounds | None:
+    return None if interval is None else Bounds(moment(interval.start), moment(interval.end))
+
+
+@dataclass(frozen=True, slots=True)
+class Timer(Event):
+    """A timer that fires: its name, and the tag that it was set with."""
+
+    name: str
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry(Event):
+    """A window, or the time to live of a key, has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class End(Event):
+    """All input has ended."""
+
+
+class TimerSetting(Protocol):
+    """A timer of the key, which a callback sets or clears."""
+
+    def set(
+        self,
+        *,
+        after: Duration | None = None,
+        at: Instant | None = None,
+        tag: str = "",
+        output_time: Instant | None = None,
+        hold: bool = True,
+    ) -> None:
+        """Sets the timer, or replaces it: ``after`` the row or timer that is handled, or ``at``.
+
+        A timer by the clock counts from now. Timers of one name with different tags are different
+        timers. ``output_time`` is the event time of what the timer emits; the output watermark
+        waits for it, unless ``hold`` is false.
+        """
+
+    def clear(self, tag: str = "") -> None:
+        """Unsets the timer, if it is set."""
+
+    def time(self, tag: str = "") -> datetime | None:
+        """When it fires, if it is set."""
+
+
+class Timers(Protocol):
+    """The timers of a key, one attribute for each that the processor declares."""
+
+    @property
+    def now(self) -> datetime:
+        """The clock: that of the batch, the same whenever it is repeated."""
+
+    @property
+    def watermark(self) -> datetime | None:
+        """How far event time has come; None at the beginning and at the end."""
+
+    def __getattr__(self, name: str) -> TimerSetting: ...
+
+
+class Output(Protocol):
+    """Takes the rows that a callback emits."""
+
+    def emit(self, row: Any = None, /, **columns: Any) -> None:
+        """Emits a row: its columns by name, or a dict, tuple or dataclass instance."""
+
+    def retract(self, row: Any = None, /, **columns: Any) -> None:
+        """Takes back a row that was emitted before; the processor must say ``retracts = True``."""
+
+    def to(self, tag: str, row: Any = None, /) -> Output:
+        """The side output of that name; emits the row to it, if one is given."""
+
+
+class Processor:
+    """A program that runs for each key: ``stream.key_by(…).process(MyProcessor, schema=…)``.
+
+    Write ``on_row``, and what else is needed. ``state`` is a dataclass, or a class of fields with
+    types and defaults: each key has its own, which is loaded, and saved when it has changed. What a
+    processor keeps in ``self`` is lost.
+
+    >>> import millstream as ms
+    >>> class Balances(ms.Processor):
+    ...     class state:
+    ...         balance: int = 0
+    ...     def on_row(self, row, state, timers, out):
+    ...         state.balance += row["amount"]
+    ...         out.emit(account=row["account"], balance=state.balance)
+    >>> payments = ms.from_rows(
+    ...     [("a", 5), ("b", 1), ("a", 2)], schema="account string, amount int")
+    >>> balances = payments.key_by("account").process(
+    ...     Balances, schema="account string, balance bigint")
+    >>> balances.filter("account = 'a'").collect().run().rows()
+    [{'account': 'a', 'balance': 5}, {'account': 'a', 'balance': 7}]
+    """
+
+    state: ClassVar[Any] = None
+    """The class of the state of a key."""
+    ttl: ClassVar[TimeToLive | dict[str, TimeToLive] | None] = None
+    """How long the state of a key stays after its last row; or a dict of this for some fields."""
+    takes_retractions: ClassVar[bool] = False
+    """Whether it takes rows that retract others: their column ``kind`` is ``"-"``."""
+    retracts: ClassVar[bool] = False
+    """Whether it takes rows back, with ``out.retract``. Its rows then have a column ``kind``."""
+
+    def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+        """A row has come."""
+        raise NotImplementedError
+
+    def on_rows(self, rows: Any, state: Any, timers: Any, out: Any) -> None:
+        """Rows of the key have come, in order: a list, instead of one by one in ``on_row``."""
+        for row in rows:
+            self.on_row(row, state, timers, out)
+
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        """A timer fires."""
+
+    def on_expiry(self, expiry: Any, state: Any, out: Any) -> None:
+        """The window, or the time to live of the key, has ended; then its state is removed."""
+
+    def on_end(self, end: Any, state: Any, out: Any) -> None:
+        """All input has ended, and the key is still there."""
+
+
+def overrides(processor: Processor, callback: str) -> bool:
+    """Whether a processor has a callback of its own."""
+    return getattr(type(processor), callback) is not getattr(Processor, callback)
+
+
+def timers_of(processor: Processor) -> dict[str, TimeDomain]:
+    """The timers that a processor declares, by name, in the order of their names."""
+    kind = type(processor)
+    found = {name: getattr(kind, name, None) for name in dir(kind)}
+    return {name: each.domain for name, each in found.items() if isinstance(each, TimerKind)}

@@ -1,0 +1,350 @@
+"""A user's processor: per-key state and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from millstream.model.arguments import one_of
+from millstream.model.errors import PlanError, did_you_mean, in_step
+from millstream.model.processors import (
+    Processor,
+    RowOrder,
+    TimeDomain,
+    TimerKind,
+    TimeToLive,
+    overrides,
+    timers_of,
+)
+from millstream.model.windowing import Windowing, checked_lateness
+from millstream.model.windows import Global, Window
+from millstream.plan.build.functions import checked_on_error, function_name
+from millstream.plan.checks.column_names import check_column_names
+from millstream.plan.checks.event_time import check_has_event_time
+from millstream.plan.checks.retractions import check_takes_nothing_back
+from millstream.plan.explain.details import fate_text, setting_lines
+from millstream.plan.explain.words import keys_text, where_text
+from millstream.plan.lineage import kind_column
+from millstream.plan.names import automatic_name
+from millstream.plan.nodes import Keys, Line, Node, OnError, Port, SideOutput, Stateful
+from millstream.plan.operators.grouping import KIND
+from millstream.plan.settings import Settings
+from millstream.plan.types.schema import Schema
+
+if TYPE_CHECKING:
+    from millstream.plan.types.fields import StateClass
+
+_OWN_TAGS = ("rows", "late", "rejected")
+_TIMES: dict[TimeDomain, str] = {"event_time": "event time", "processing_time": "the clock"}
+
+
+@dataclass(frozen=True)
+class Processing:
+    """What runs for each key, apart from where its rows come from."""
+
+    step: str
+    processor: Processor
+    state: StateClass | None
+    timers: Mapping[str, TimeDomain]
+    keys: tuple[str, ...]
+    outputs: Mapping[str, Schema]
+    """The columns of what callbacks emit, by tag: ``rows``, and the side outputs."""
+    order: RowOrder
+    window: Window | None
+    lateness: int | None
+    """How far behind the watermark a row may be, or its window's end; None: any row is taken."""
+    on_error: OnError
+    kind: str | None
+    """The column that marks retractions of the input."""
+
+    @property
+    def name(self) -> str:
+        """What the user calls the processor."""
+        return function_name(type(self.processor))
+
+    @property
+    def time_to_live(self) -> TimeToLive | None:
+        """That of all state of a key."""
+        given = type(self.processor).ttl
+        return given if isinstance(given, TimeToLive) else None
+
+    @property
+    def times_of_fields(self) -> dict[str, TimeToLive]:
+        """Those of single fields."""
+        given = type(self.processor).ttl
+        return dict(given) if isinstance(given, dict) else {}
+
+    @property
+    def retracts(self) -> bool:
+        """Whether its rows may take others back."""
+        return type(self.processor).retracts
+
+
+@dataclass(frozen=True, eq=False)
+class Process(Stateful):
+    """Runs a processor for each key, or for each key and window."""
+
+    kind: ClassVar[str] = "process"
+
+    processing: Processing
+    windowing: Windowing
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Late rows, rejected ones, and the side outputs of the processor."""
+        return ("late", "rejected", *(tag for tag in self.processing.outputs if tag != "rows"))
+
+    @property
+    def ordered(self) -> bool:
+        """Callbacks get rows in an order that is always the same."""
+        return True
+
+    @property
+    def input(self) -> Node:
+        """The step that feeds its one port."""
+        return self.ports[0].input
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of its one port."""
+        return self.ports[0].keys
+
+    @property
+    def details(self) -> list[Line]:
+        """What runs, on which state and timers."""
+        what = self.processing
+        lines = [
+            ("key", keys_text(self.keys) or "none: all rows have one state"),
+            ("runs", f"{what.name}, a row that raises {fate_text(what.on_error)}"),
+        ]
+        if what.state is not None:
+            lines.append(("state", ", ".join(map(str, what.state.fields))))
+        if what.timers:
+            timers = (f"{name} by {_TIMES[domain]}" for name, domain in what.timers.items())
+            lines.append(("timers", ", ".join(timers)))
+        if what.window is not None:
+            lines.append(("where", where_text(self.windowing)))
+        given = type(what.processor).ttl
+        if given is not None:
+            lines.append(("ttl", repr(given)))
+        lines.append(("order", "event time" if what.order == "event_time" else "arrival"))
+        return lines
+
+    @property
+    def retracts(self) -> bool:
+        """Whether the processor takes rows back."""
+        return self.processing.retracts
+
+    @property
+    def may_reject(self) -> bool:
+        """Whether a row on which the processor raises is rejected."""
+        return self.processing.on_error == "reject"
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether it has a timer or a time to live by the clock."""
+        what = self.processing
+        lives = [what.time_to_live, *what.times_of_fields.values()]
+        by_clock = any(each is not None and each.domain == "processing_time" for each in lives)
+        return by_clock or "processing_time" in what.timers.values()
+
+    @property
+    def needs_whole_rows(self) -> bool:
+        """Callbacks get all columns."""
+        return True
+
+    @property
+    def state_types(self) -> tuple[str, ...]:
+        """The types of its keys and of the rows that may wait; those of fields may be added to."""
+        return (*super().state_types, *map(str, self.input.schema))
+
+    @property
+    def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The processor, whose callbacks run in workers."""
+        yield self.processing.name, self.processing.processor.on_row
+
+
+def process(
+    input: Node,
+    settings: Settings,
+    processor: Any,
+    schema: Any,
+    outputs: Mapping[str, Any] | None,
+    order: Any,
+    allowed_lateness: Any,
+    on_error: Any,
+) -> Process:
+    """The checked processor over ``input`` by key, and by window if one is set."""
+    # sqlglot costs most of an import of millstream: only programs with schemas pay it.
+    from millstream.plan.types.fields import state_of
+
+    step = automatic_name(Process.kind, input)
+    with in_step(step):
+        made = _checked_processor(processor)
+        _check_settings(settings)
+        order = one_of(order, "order", get_args(RowOrder))
+        windowing = settings.windowing
+        if isinstance(windowing.window, Global):
+            windowing = replace(windowing, window=None)
+        if windowing.window is not None or order == "event_time" or allowed_lateness is not None:
+            check_has_event_time(input, f"process({function_name(type(made))}) is")
+        _check_window(windowing.window)
+        kinds = type(made)
+        if not kinds.takes_retractions:
+            check_takes_nothing_back(
+                input, f"process({kinds.__name__})", "say takes_retractions = True in its class"
+            )
+        tagged = _outputs(schema, outputs)
+        rows = tagged["rows"]
+        if kinds.retracts:
+            check_column_names(rows.names, own=[KIND.name])
+            rows = Schema((*rows, KIND))
+        what = Processing(
+            step=step,
+            processor=made,
+            state=state_of(made),
+            timers=timers_of(made),
+            keys=tuple(name for name, _ in settings.keys),
+            outputs=tagged,
+            order=order,
+            window=windowing.window,
+            lateness=_lateness(windowing, allowed_lateness, order),
+            on_error=checked_on_error(on_error),
+            kind=kind_column(input),
+        )
+        _check_times_to_live(what)
+    return Process(step, rows, (Port("rows", input, settings.keys),), what, windowing)
+
+
+def output(input: Node, name: Any) -> SideOutput:
+    """What a processor emits to a side output."""
+    if not isinstance(input, Process):
+        raise PlanError(
+            "MS117",
+            f"{input.name!r} is no processor, and only a processor has outputs by name",
+            fix="take .output(…) of the stream that process(…) returned",
+            step=input.name,
+        )
+    schema = input.processing.outputs.get(name)
+    if schema is None or name == "rows":
+        known = [tag for tag in input.processing.outputs if tag != "rows"]
+        raise PlanError(
+            "MS113",
+            f"{input.name!r} has no output {name!r}",
+            fix=did_you_mean(str(name), known)
+            if known
+            else f"declare it: process(…, outputs={{{name!r}: 'account string'}})",
+            step=input.name,
+        )
+    return SideOutput(automatic_name(str(name), input), schema, input, str(name))
+
+
+def _checked_processor(given: Any) -> Processor:
+    made = given
+    if isinstance(given, type) and issubclass(given, Processor):
+        try:
+            made = given()
+        except TypeError as error:
+            raise PlanError(
+                "MS130",
+                f"{given.__name__} cannot be made without arguments: {error}",
+                fix=f"give one that is made: process({given.__name__}(…), …)",
+            ) from None
+    if not isinstance(made, Processor):
+        raise PlanError(
+            "MS113",
+            f"process() takes a processor, not {given!r}",
+            fix="give a class that extends ms.Processor",
+        )
+    if not overrides(made, "on_row") and not overrides(made, "on_rows"):
+        raise PlanError(
+            "MS130",
+            f"{function_name(type(made))} does not say what happens for a row",
+            fix="write def on_row(self, row, state, timers, out)",
+        )
+    for name in vars(made):
+        if isinstance(getattr(made, name), TimerKind):
+            raise PlanError(
+                "MS130",
+                f"the timer {name!r} of {function_name(type(made))} is declared in an instance",
+                fix="declare timers in the class: silent = ms.timer('processing_time')",
+            )
+    return made
+
+
+def _check_window(window: Window | None) -> None:
+    if window is not None and (window.merging or not window.by_time):
+        why = "merge, and state does not" if window.merging else "depend on the rows of a key"
+        raise PlanError(
+            "MS107",
+            f"state cannot be kept for each of {window!r}: these windows {why}",
+            fix="use fixed, sliding or calendar windows, or keep what you need in the state, with "
+            "a timer for its end",
+        )
+
+
+def _check_settings(settings: Settings) -> None:
+    windowing = settings.windowing
+    others = setting_lines(
+        Settings(windowing=Windowing(trigger=windowing.trigger, refine=windowing.refine))
+    )
+    if others:
+        raise PlanError(
+            "MS117",
+            "process() emits what its callbacks emit, and has no use for "
+            + ", ".join(map(" ".join, others)),
+            fix="leave it out: only key_by(…) and window(…) are for process()",
+        )
+
+
+def _outputs(schema: Any, outputs: Mapping[str, Any] | None) -> dict[str, Schema]:
+    if schema is None:
+        raise PlanError(
+            "MS116",
+            "nothing says what columns the rows have that process() emits",
+            fix="give process(…, schema='account string, balance bigint'), say",
+        )
+    tagged = {"rows": Schema.of(schema)}
+    for tag, columns in (outputs or {}).items():
+        if not isinstance(tag, str) or not tag.isidentifier() or tag in _OWN_TAGS:
+            own = f"; {', '.join(_OWN_TAGS)} are Millstream's own" if tag in _OWN_TAGS else ""
+            raise PlanError(
+                "MS113", f"{tag!r} is no name of an output{own}", fix="use a name such as 'alerts'"
+            )
+        tagged[tag] = Schema.of(columns)
+    return tagged
+
+
+def _lateness(windowing: Windowing, given: Any, order: RowOrder) -> int | None:
+    if windowing.window is not None:
+        if given is not None:
+            raise PlanError(
+                "MS117",
+                "process(allowed_lateness=…) after window(…), which has a lateness of its own",
+                fix="write window(…, allowed_lateness=…)",
+            )
+        return windowing.allowed_lateness
+    if given is None:
+        return 0 if order == "event_time" else None
+    return checked_lateness(given)
+
+
+def _check_times_to_live(what: Processing) -> None:
+    given = type(what.processor).ttl
+    fields = [] if what.state is None else [field.name for field in what.state.fields]
+    if given is None or isinstance(given, TimeToLive):
+        return
+    if not isinstance(given, dict) or not all(isinstance(t, TimeToLive) for t in given.values()):
+        raise PlanError(
+            "MS130",
+            f"the ttl of {what.name} is {given!r}, which is no time to live",
+            fix="write ttl = ms.ttl('30d'), or for a field: ttl = {'visits': ms.ttl('1h')}",
+        )
+    for name in given:
+        if name not in fields:
+            raise PlanError(
+                "MS130",
+                f"{what.name} has a ttl for {name!r}, which is no field of its state",
+                fix=did_you_mean(name, fields),
+            )

@@ -1,0 +1,165 @@
+"""The fields of a processor's state: their types, and their values in columns and in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from millstream.model.errors import PlanError
+from millstream.model.processors import Processor
+from millstream.plan.build.functions import function_name
+from millstream.plan.records import shown
+from millstream.plan.types.schema import Field
+from millstream.plan.types.schema_reading import is_record, python_type, type_hints
+from millstream.plan.types.values import Keep, keeping
+
+Load = Callable[[Any], Any]
+"""Makes the value that a callback sees of what a column has."""
+
+
+@dataclass(frozen=True)
+class StateField:
+    """A field of the state: its type in Spark, and what a column has of its first value."""
+
+    name: str
+    type: str
+    default: Any
+    load: Load | None
+    """None where the column's value is what callbacks see."""
+    is_set: bool
+
+    @property
+    def keep(self) -> Keep:
+        """What keeps its values as a column does; raises MisfitError for one that does not fit."""
+        return keeping(self.type)
+
+    def __str__(self) -> str:
+        return str(Field(self.name, self.type))
+
+
+@dataclass(frozen=True)
+class StateClass:
+    """The class of a processor's state, and its fields."""
+
+    kind: type
+    fields: tuple[StateField, ...]
+
+
+def state_of(processor: Processor) -> StateClass | None:
+    """The state that a processor declares, if it has any; refused where a field has no default."""
+    given = type(processor).state
+    if given is None:
+        return None
+    who = function_name(type(processor))
+    if not isinstance(given, type):
+        raise PlanError(
+            "MS130",
+            f"the state of {who} is {shown(given)}, which is no class",
+            fix="give a dataclass: state = Account, or a class of fields: class state: n: int = 0",
+        )
+    kind = given if dataclasses.is_dataclass(given) else dataclass(given)
+    hints = type_hints(kind)
+    declared = dataclasses.fields(kind)
+    if not declared:
+        raise PlanError(
+            "MS130",
+            f"the state of {who} has no fields",
+            fix="give each field a type and a default: balance: int = 0",
+        )
+    for field in declared:
+        lacking = field.default is field.default_factory is dataclasses.MISSING
+        if lacking or not field.init:
+            raise PlanError(
+                "MS130",
+                f"field {field.name!r} of the state of {who} has no default, and a key begins "
+                "with defaults",
+                fix=f"write {field.name}: … = 0, or dataclasses.field(default_factory=list)",
+            )
+    first = kind()
+    return StateClass(kind, tuple(_field(who, f.name, hints[f.name], first) for f in declared))
+
+
+def _field(who: str, name: str, hint: Any, first: Any) -> StateField:
+    try:
+        type = python_type(hint)
+        return StateField(
+            name, type, keeping(type)(getattr(first, name)), _loading(hint), _is_set(hint)
+        )
+    except PlanError as error:
+        raise PlanError(
+            "MS130", f"field {name!r} of the state of {who}: {error.what}", fix=error.fix
+        ) from None
+
+
+def _bare(hint: Any) -> Any:
+    """The type without what it is annotated with, and without ``| None``."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _bare(args[0])
+    if origin in (Union, types.UnionType):
+        (real,) = (each for each in args if each is not type(None))
+        return _bare(real)
+    return hint
+
+
+def _is_set(hint: Any) -> bool:
+    return get_origin(_bare(hint)) in (set, frozenset)
+
+
+def _loading(hint: Any) -> Load | None:
+    """What makes Python values of column values, where these differ."""
+    hint = _bare(hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and is_record(hint):
+        return _loads_record(hint)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _loads_map(_loading(args[1]))
+    if any(get_origin(_bare(each)) in (set, frozenset) for each in args):
+        raise PlanError(
+            "MS130",
+            f"{hint!r} has sets inside, which have no order that is always the same",
+            fix="use lists there, or dicts",
+        )
+    if origin in (list, set, frozenset, tuple) or origin is typing.get_origin(typing.Sequence[int]):
+        made = origin if origin in (set, frozenset, tuple) else list
+        return _loads_list(made, _loading(args[0]))
+    return None
+
+
+def _loads_list(made: Callable[[Any], Any], item: Load | None) -> Load:
+    def load(values: Any) -> Any:
+        if values is None:
+            return None
+        return made(values) if item is None else made([item(each) for each in values])
+
+    return load
+
+
+def _loads_map(of: Load | None) -> Load:
+    def load(values: Any) -> Any:
+        if values is None:
+            return None
+        return dict(values) if of is None else {key: of(each) for key, each in values.items()}
+
+    return load
+
+
+def _loads_record(kind: Any) -> Load:
+    loads = {name: _loading(hint) for name, hint in type_hints(kind).items()}
+
+    def load(values: Any) -> Any:
+        if values is None:
+            return None
+        return kind(
+            **{n: each if (of := loads[n]) is None else of(each) for n, each in values.items()}
+        )
+
+    return load
+
+
+def _loaded(load: Load | None, value: Any) -> Any:
+    return value if load is None else load(value)
