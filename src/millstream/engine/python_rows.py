@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
+
+_PLAIN = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float64, pl.String, pl.Boolean)
+"""Types whose values Polars gives as rows have them, and faster than Arrow."""
+
+
+def python_columns(table: pl.DataFrame) -> list[list[Any]]:
+    """The same values as ``python_rows``, column by column.
+
+    >>> python_columns(pl.DataFrame({"n": [1, None], "tags": [["a"], []]}))
+    [[1, None], [['a'], []]]
+    """
+    return [
+        column.to_list()
+        if column.dtype in _PLAIN
+        else [row["of"] for row in python_rows(pa.table({"of": column.to_arrow()}))]
+        for column in table
+    ]
 
 
 def python_rows(table: pa.Table) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from millstream.engine.operator import INDEX
-from millstream.engine.python_rows import python_rows
+from millstream.engine.python_rows import python_columns
 from millstream.model.errors import RunError
 from millstream.model.instants import FIRST, LAST, START_OF_TIME
 from millstream.plan.records import record_text
@@ -66,9 +66,11 @@ def to_python(rows: pl.DataFrame) -> list[Row]:
     """The rows one by one, as users' functions take them."""
     times, signs = rows[TIME].to_list(), rows[SIGN].to_list()
     places = rows[PLACE].to_list() if PLACE in rows.columns else [None] * rows.height
-    values = python_rows(rows.drop(hidden_in(rows)).to_arrow())
+    table = rows.drop(hidden_in(rows))
+    names, columns = table.columns, python_columns(table)
+    values = zip(*columns, strict=True) if columns else [()] * rows.height
     return [
-        Row(each, time, "+" if sign > 0 else "-", place=place)
+        Row(dict(zip(names, each, strict=True)), time, "+" if sign > 0 else "-", place=place)
         for each, time, sign, place in zip(values, times, signs, places, strict=True)
     ]
 

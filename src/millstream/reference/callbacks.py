@@ -33,11 +33,10 @@ class Setting(NamedTuple):
 class Outputs:
     """What the callbacks emit, by tag. ``time`` is the event time of what is emitted now."""
 
-    def __init__(self, what: Processing) -> None:
+    def __init__(self, what: Processing, checks_later: bool = False) -> None:
         self.time: int | None = None
-        self.tagged = {tag: TaggedOutput(self, what, tag) for tag in what.outputs}
+        self.tagged = {tag: TaggedOutput(self, what, tag, checks_later) for tag in what.outputs}
         self.rows = self.tagged["rows"]
-        self.step = what.step
 
     def mark(self) -> list[int]:
         """How much has been emitted."""
@@ -54,9 +53,14 @@ class Outputs:
 
 
 class TaggedOutput:
-    """Takes the rows of one output: see ``model.processors.Output``."""
+    """Takes the rows of one output: see ``model.processors.Output``.
 
-    def __init__(self, outputs: Outputs, what: Processing, tag: str) -> None:
+    ``signs`` are those of the rows: 1, or -1 of one that is taken back.
+    """
+
+    def __init__(
+        self, outputs: Outputs, what: Processing, tag: str, checks_later: bool = False
+    ) -> None:
         self.rows: list[dict[str, Any]] = []
         self.times: list[int | None] = []
         self.signs: list[int] = []
@@ -66,10 +70,15 @@ class TaggedOutput:
         self._what = what
         self._tag = tag
         self._retracts = what.retracts and tag == "rows"
+        self._checks_later = checks_later
 
     def emit(self, row: Any = None, /, **columns: Any) -> None:
         """Emits a row."""
-        self._add(columns if row is None else row, 1)
+        if row is not None or not self._checks_later:
+            columns = self.checked(columns if row is None else row)
+        self.rows.append(columns)
+        self.times.append(self._outputs.time)
+        self.signs.append(1)
 
     def retract(self, row: Any = None, /, **columns: Any) -> None:
         """Takes back a row."""
@@ -82,7 +91,8 @@ class TaggedOutput:
                 fix="write retracts = True in the class of the processor",
                 step=self._what.step,
             )
-        self._add(columns if row is None else row, -1)
+        self.emit(row, **columns)
+        self.signs[-1] = -1
 
     def to(self, tag: str, row: Any = None, /) -> TaggedOutput:
         """The output of that name."""
@@ -101,12 +111,8 @@ class TaggedOutput:
             found.emit(row)
         return found
 
-    def _add(self, given: Any, sign: int) -> None:
-        self.rows.append(self._made(given))
-        self.times.append(self._outputs.time)
-        self.signs.append(sign)
-
-    def _made(self, given: Any) -> dict[str, Any]:
+    def checked(self, given: Any) -> dict[str, Any]:
+        """A row as its columns have it, or an error that names what does not fit."""
         if type(given) is dict and len(given) == len(self._keeps):
             try:
                 return {name: keep(given[name]) for name, keep in self._keeps}

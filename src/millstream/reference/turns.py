@@ -78,11 +78,16 @@ def processor_watermark(what: Processing, watermark: int) -> int:
 
 
 class Turns:
-    """Runs the callbacks of a processor, and collects what they emit and what is rejected."""
+    """Runs the callbacks of a processor, and collects what they emit and what is rejected.
 
-    def __init__(self, what: Processing) -> None:
+    Whoever ``checks_later`` calls ``checked`` of the outputs: rows are then not held to their
+    schema one by one, if none of them can be rejected.
+    """
+
+    def __init__(self, what: Processing, checks_later: bool = False) -> None:
         self.what = what
-        self.outputs = Outputs(what)
+        self._careful = what.on_error != "fail" or bool(what.times_of_fields)
+        self.outputs = Outputs(what, checks_later and not self._careful)
         self.rejected: list[tuple[str, str]] = []
         """Reasons, and records as text."""
         self.settings = TimerSettings(what)
@@ -96,7 +101,13 @@ class Turns:
         self._life = what.time_to_live
         lives = what.times_of_fields
         self._lives = [(i, lives[f.name]) for i, f in enumerate(self._fields) if f.name in lives]
-        self._careful = what.on_error != "fail" or bool(self._lives)
+        self.has_times = bool(
+            what.timers
+            or self._life
+            or self._lives
+            or what.window is not None
+            or what.order == "event_time"
+        )
         self.keeps_windows = what.window is not None and overrides(what.processor, "on_expiry")
 
     @property
@@ -108,27 +119,40 @@ class Turns:
         self, key: dict[str, Any], interval: Interval | None, held: Held, rows: list[Row], at: Clock
     ) -> Held | None:
         """One turn of a key: what is held of it after that, if anything is."""
-        self._key, self._interval, self._held, self._at = key, interval, held, at
-        self._values, self._state = held.values, self._loaded(held.values)
-        self.settings.begin(held.timers, interval, at)
-        self._gone = False
-        # In the order of event time, timers are among the rows.
-        rest = iter(rows) if self.what.order == "event_time" else self._took(rows)
-        row = next(rest, None)
-        fired: dict[tuple[str, str], int] = {}
-        self._repeats = 0
-        while not self._gone:
-            due = self._next_due()
-            if row is not None and (due is None or row.place_in_time < due.time):
-                self._take([row])
-                row = next(rest, None)
-            elif due is None:
-                break
-            else:
-                self._happen(due, fired)
+        self._key, self._interval, self._at = key, interval, at
+        self._begin(held)
+        if self.what.order == "arrival":
+            self._take_all(rows)
+            rows = []
+        if self.has_times:
+            self._run_times(rows)
         if not self._gone and at.watermark >= END_OF_TIME and interval is None:
             self._end()
         return None if self._gone else self._kept()
+
+    def _begin(self, held: Held) -> None:
+        self._held, self._gone = held, False
+        self._values, self._state = held.values, self._loaded(held.values)
+        self.settings.begin(held.timers, self._interval, self._at)
+
+    def _run_times(self, rows: list[Row]) -> None:
+        """What happens by time; rows in the order of event time are in between."""
+        fired: dict[tuple[str, str], int] = {}
+        self._repeats, taken = 0, 0
+        while True:
+            due = self._next_due()
+            row = rows[taken] if taken < len(rows) else None
+            if row is not None and (due is None or row.place_in_time < due.time):
+                self._take([row])
+                taken += 1
+            elif due is None:
+                return
+            else:
+                self._happen(due, fired)
+                if self._gone and row is None:
+                    return
+                if self._gone:  # its state has expired before the next row
+                    self._begin(self.fresh)
 
     def next_wakes(self, interval: Interval | None, held: Held) -> Iterator[int]:
         """The event times at which something happens to what is held."""
@@ -154,13 +178,41 @@ class Turns:
 
     # What happens, and in which order.
 
-    def _took(self, rows: list[Row]) -> Iterator[Row]:
+    def _take_all(self, rows: list[Row]) -> None:
         """Takes all rows as they came, before any timer."""
-        if rows:
-            self._lapse()
-            for some in [rows] if self._by_rows else ([row] for row in rows):
-                self._take(some)
-        return iter(())
+        if not rows:
+            return
+        self._lapse()
+        if self._by_rows:
+            self._take(rows)
+        elif self._careful:
+            for row in rows:
+                self._take([row])
+        else:
+            self._take_quickly(rows)
+
+    def _take_quickly(self, rows: list[Row]) -> None:
+        """The same as row by row, where a row that fails ends everything."""
+        on_row, state, timers, outputs = (
+            self._processor.on_row,
+            self._state,
+            self.settings,
+            self.outputs,
+        )
+        out, latest = outputs.rows, self._held.last
+        timers.firing = None
+        try:
+            for row in rows:
+                time = row.micros
+                timers.since = outputs.time = time
+                on_row(row, state, timers, out)
+                if time is not None and time > latest:
+                    latest = time
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's callback raises
+            raise self._failure("on_row", row, error) from cause_of(error)
+        self._held.last, self._held.seen, self._held.is_known = latest, self._at.now, True
 
     def _take(self, rows: list[Row]) -> None:
         held, processor = self._held, self._processor

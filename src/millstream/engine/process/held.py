@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.python_rows import python_rows
+from millstream.engine.python_rows import python_columns
 from millstream.engine.types import arrow_type
 from millstream.model.instants import END_OF_TIME
 from millstream.model.windows import Interval
@@ -16,8 +16,6 @@ from millstream.plan.operators.process import Processing
 from millstream.reference.callbacks import Setting
 from millstream.reference.turns import Held, Turns
 
-_PLAIN = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "FLOAT", "STRING", "BOOLEAN", "BINARY")
-"""Types whose values Polars gives as rows have them."""
 _TIMERS = {
     "name": pl.String,
     "tag": pl.String,
@@ -77,15 +75,16 @@ class HeldTables:
         numbers: dict[str, list[int | None]] = {
             "last": [each.last for each in all_held],
             "seen": [each.seen for each in all_held],
-            "wakes": [
-                min(turns.next_wakes(intervals[slot], each), default=END_OF_TIME)
-                for slot, each in held.items()
-            ],
-            "due": [min(turns.next_due(each), default=None) for each in all_held],
-            "holds": [
-                min(turns.holds(intervals[slot], each), default=None) for slot, each in held.items()
-            ],
+            "wakes": [END_OF_TIME] * len(all_held),
+            "due": [None] * len(all_held),
+            "holds": [None] * len(all_held),
         }
+        if turns.has_times:
+            bounds = [intervals[slot] for slot in held]
+            both = list(zip(bounds, all_held, strict=True))
+            numbers["wakes"] = [min(turns.next_wakes(*each), default=END_OF_TIME) for each in both]
+            numbers["due"] = [min(turns.next_due(each), default=None) for each in all_held]
+            numbers["holds"] = [min(turns.holds(*each), default=None) for each in both]
         columns += [pl.Series(name, each, pl.Int64) for name, each in numbers.items()]
         keys = slots[list(held)].drop("slot").with_columns(columns)
         timers = [
@@ -100,9 +99,8 @@ class HeldTables:
     def _values(self, keys: pl.DataFrame, name: str, type: str, default: Any) -> list[Any]:
         if name not in keys.columns:  # the field was added to the program later
             return [default] * keys.height
-        if type in _PLAIN:
-            return keys[name].to_list()
-        return [row[name] for row in python_rows(keys.select(name).to_arrow())]
+        (values,) = python_columns(keys.select(name))
+        return values
 
     def _written_at(self, keys: pl.DataFrame, name: str) -> list[int]:
         return keys[name].to_list() if name in keys.columns else keys["last"].to_list()

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import polars as pl
-import pyarrow as pa
 
 from millstream.engine.grouping.windows import windows_of
 from millstream.engine.operator import (
@@ -24,11 +22,11 @@ from millstream.engine.operator import (
     facts_of,
     least,
 )
+from millstream.engine.process.emitted import EmittedColumns
 from millstream.engine.process.held import HeldTables
-from millstream.engine.python_rows import python_rows
-from millstream.engine.rows import from_arrow, rejected_rows
+from millstream.engine.python_rows import python_columns, python_rows
+from millstream.engine.rows import rejected_rows
 from millstream.engine.tables import concatenated
-from millstream.engine.types import arrow_type
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.processors import Row
 from millstream.model.windows import Interval
@@ -56,7 +54,8 @@ class Process:
         self._keys = list(keys)
         self._turn = [*BY_KEY, *keys, *_WINDOW]
         """The columns that say whose turn it is."""
-        self._turns = Turns(what)
+        self._turns = Turns(what, checks_later=True)
+        self._emitted = {tag: EmittedColumns(schema) for tag, schema in what.outputs.items()}
         self._held = HeldTables(what, self._turns)
         self._windows = None if what.window is None else windows_of(what.window)
         self._by_time = what.order == "event_time"
@@ -214,7 +213,9 @@ class Process:
         bounds = [0]
         for slot in range(slots.height):
             bounds.append(bounds[-1] + sizes.get(slot, 0))
-        given = [Row(values) for values in python_rows(_unnested(rows["row"]))]
+        table = rows["row"].struct.unnest()
+        names, columns = table.columns, python_columns(table)
+        given = [Row(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
         for row, time in zip(given, rows["time"].to_list(), strict=True):
             row.micros = time if time > START_OF_TIME + 1 else None
         return given, bounds
@@ -225,16 +226,10 @@ class Process:
         turns = self._turns
         for tag, emitted in turns.outputs.tagged.items():
             if emitted.rows:
-                schema = self._what.outputs[tag]
-                fields = [(each.name, arrow_type(str(each.type))) for each in schema]
-                columns = [
-                    pa.array([row[name] for row in emitted.rows], kind) for name, kind in fields
-                ]
-                table = from_arrow(pa.table(columns, [name for name, _ in fields]))
                 outputs[tag].append(
                     pl.DataFrame(
                         {
-                            "row": table.to_struct("row"),
+                            "row": self._emitted[tag].table(emitted).to_struct("row"),
                             "time": pl.Series(emitted.times, dtype=pl.Int64),
                             "sign": pl.Series(emitted.signs, dtype=pl.Int8),
                             "number": pl.int_range(len(emitted.rows), eager=True),
@@ -286,7 +281,3 @@ class Process:
 def _both(one: Facts | None, other: Facts | None) -> Facts:
     a, b = one or Facts(), other or Facts()
     return Facts(min(a.wakes, b.wakes), least(a.due, b.due), least(a.holds, b.holds))
-
-
-def _unnested(rows: pl.Series) -> Any:
-    return rows.struct.unnest().to_arrow()
