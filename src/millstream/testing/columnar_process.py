@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 import pyarrow as pa
 
-from millstream.engine.operator import REJECTED, ROWS, in_order
+from millstream.engine.operator import LATE, REJECTED, ROWS, in_order
 from millstream.engine.rows import from_arrow, to_python
 from millstream.engine.state.in_memory import InMemoryStore
 from millstream.engine.state.shard import Shard
@@ -19,7 +19,8 @@ from millstream.physical.operators.process import ProcessSpec
 from millstream.plan.operators.process import Process
 from millstream.reference.operators.keys import Keyed
 from millstream.reference.operators.operator import Output
-from millstream.reference.rows import Row
+from millstream.reference.rows import Row, late_row
+from millstream.testing.late_elements import late_elements
 
 SHARDS = 2
 
@@ -49,9 +50,8 @@ class ColumnarProcess:
     def step(self, rows: Mapping[str, list[Row]], watermark: int, now: int) -> Output:
         """One step, as the reference takes it."""
         with in_step(self.node.name):
-            exchange = self._spec.exchange(self._port.name, SHARDS)
-            given = self._batch(rows[self._port.name])
-            arrivals = [*exchange.take(given), *exchange.rest()] if given.height else []
+            exchange, given = self._spec.exchange(self._port.name, SHARDS), rows[self._port.name]
+            arrivals = [*exchange.take(self._batch(given)), *exchange.rest()] if given else []
             tagged: dict[str, list[Row]] = {tag: [] for tag in (ROWS, *self.node.tags)}
             reached = []
             for number, state in enumerate(self._states):
@@ -62,7 +62,7 @@ class ColumnarProcess:
                 outputs[ROWS] = [] if ordered is None else [ordered]
                 for tag, tables in outputs.items():
                     for table in tables:
-                        tagged[tag] += to_python(self._spec.rows(tag, table))
+                        tagged[tag] += self._rows(tag, table)
                 reached.append(shard.clocks.output_watermark)
         rejected = [(r.values["reason"], r.values["record"]) for r in tagged.pop(REJECTED)]
         for row in tagged[ROWS] if self.node.retracts else ():
@@ -71,6 +71,11 @@ class ColumnarProcess:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+    def _rows(self, tag: str, table: pl.DataFrame) -> list[Row]:
+        if tag == LATE:
+            return [late_row(late) for late in late_elements(table, self.node, self._row)]
+        return to_python(self._spec.rows(tag, table))
 
     def _batch(self, rows: list[Row]) -> pl.DataFrame:
         values = from_arrow(pa.Table.from_pylist([row.values for row in rows], self._row))
