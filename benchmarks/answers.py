@@ -57,6 +57,8 @@ def _finals(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
         return pl.DataFrame(schema=dict.fromkeys(_ROW, pl.Int64))
     newest = _scan(seen).select(pl.col("ts").dt.epoch("us").max()).collect().item()
     ended = newest - DELAY_SECONDS * 1_000_000 - spec.window_seconds * 1_000_000
+    if spec.slide_seconds:
+        return _sliding(spec, batches).filter(pl.col("start") * 1_000_000 <= ended)
     return (
         _scan(batches)
         .group_by(_start(spec), "key")
@@ -64,6 +66,32 @@ def _finals(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
         .filter(pl.col("start") * 1_000_000 <= ended)
         .collect()
     )
+
+
+def _sliding(spec: Spec, batches: list[Batch]) -> pl.DataFrame:
+    """The result of each window: what all events before its end add up to, less those before it."""
+    slide, size = spec.slide_seconds, spec.window_seconds
+    second = pl.col("ts").dt.epoch("us") // 1_000_000
+    sums = (
+        _scan(batches)
+        .group_by((second // slide * slide).alias("start"), "key")
+        .agg(pl.len().cast(pl.Int64).alias("n"), pl.col("price").sum().alias("s"))
+        .collect()
+    )
+    seconds: list[int] = sums["start"].sort().to_list()
+    starts = range(seconds[0] - size, seconds[-1] + size + slide, slide)
+    grid = pl.DataFrame({"start": starts}).join(sums.select("key").unique(), how="cross")
+    before = (
+        grid.join(sums, on=["start", "key"], how="left")
+        .sort("key", "start")
+        .with_columns(pl.col("n", "s").fill_null(0).cum_sum().over("key"))
+        .with_columns(start=pl.col("start") + slide)
+    )
+    ends = before.with_columns(start=pl.col("start") - size)
+    both = ends.join(before, on=["start", "key"], suffix=" before")
+    return both.select(
+        "start", "key", *(pl.col(name) - pl.col(f"{name} before") for name in ("n", "s"))
+    ).filter(pl.col("n") > 0)
 
 
 def _updates(spec: Spec, batches: list[Batch]) -> pl.DataFrame:

@@ -20,6 +20,7 @@ BEGIN_SECONDS = 204 * LONG_WINDOW_SECONDS
 """When the events begin: at the start of a long window, so that it does not end too early."""
 BATCH_SECONDS = 25
 """The event time of a batch: each ends two or three windows of 10 s, and begins another."""
+HOUR, MINUTE = 3600, 60
 JITTER_SECONDS = 2
 """How much events are out of order: less than the watermark's delay, so that none is late."""
 
@@ -62,6 +63,16 @@ def touching(cache: Path, keys: int, touched: int, batches: int) -> list[Batch]:
         for n in range(batches)
     )
     return _kept(cache, f"touching-{keys}-{touched}-{batches}", tables)
+
+
+def sliding(cache: Path, keys: int, rows: int, batches: int) -> list[Batch]:
+    """A batch that fills an hour with events of random keys, then batches of a minute each."""
+    spans = [(0, HOUR), *((HOUR + n * MINUTE, MINUTE) for n in range(batches - 1))]
+    tables = (
+        _events(_random(19, keys, n).integers(0, keys, rows), begin, seconds, n)
+        for n, (begin, seconds) in enumerate(spans)
+    )
+    return _kept(cache, f"sliding-{keys}-{rows}-{batches}", tables)
 
 
 def closing(cache: Path) -> list[Batch]:

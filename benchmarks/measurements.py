@@ -13,6 +13,7 @@ from benchmarks.kafka_speed import ExactlyOnce, KafkaThroughput, Latency
 from benchmarks.live_keys import LiveKeys
 from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
+from benchmarks.sliding import Slides
 from benchmarks.spec import Engine
 
 
@@ -161,6 +162,7 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     FirstBatch("first-batch", Target(1.5)),
     NoData("no-data", Target(0.35, unit="s")),
     LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
+    Slides("sliding", Target(3.0)),
     KafkaThroughput("kafka-1k", Target(1.0, at_least=True), many_keys=False),
     KafkaThroughput("kafka-1m", Target(1.0, at_least=True), many_keys=True),
     ExactlyOnce("kafka-once", Target(0.8, at_least=True)),

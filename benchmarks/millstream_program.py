@@ -37,7 +37,9 @@ class MillstreamProgram:
                 .refine(ms.accumulating)
             )
         else:
-            grouped = rows.key_by("key").window(ms.fixed(spec.window_seconds))
+            size, slide = spec.window_seconds, spec.slide_seconds
+            window = ms.sliding(size, slide) if slide else ms.fixed(size)
+            grouped = rows.key_by("key").window(window)
         results = grouped.aggregate(n=ms.count(), s=ms.sum("price")).drop("pane")
         if spec.servers:
             delivery: Any = spec.delivery

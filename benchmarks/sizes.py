@@ -17,6 +17,7 @@ class Sizes:
     many_keys: int = 1_000_000
     live_keys: int = 10_000_000
     fewer_live_keys: int = 100_000
+    sliding_keys: int = 100
     touched: int = 10_000
     """Keys in a batch while many are live."""
     warm_up: int = 2
@@ -67,6 +68,7 @@ QUICK = Sizes(
     many_keys=20_000,
     live_keys=100_000,
     fewer_live_keys=10_000,
+    sliding_keys=10,
     touched=1_000,
     warm_up=1,
     long_warm_up=1,

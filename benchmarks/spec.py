@@ -29,6 +29,8 @@ class Spec:
     engine: Engine
     folder: str
     window_seconds: int
+    slide_seconds: int = 0
+    """How often a window starts, where windows overlap."""
     updates: bool = False
     """Every batch emits the new result of each key that it touched, not only the final one."""
     idles: bool = False

@@ -94,3 +94,24 @@ def test_an_unknown_measurement_is_an_error():
     ran = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 2
     assert "no measurement 'keys-2k'; there are keys-1k, " in ran.stderr
+
+
+def test_the_truth_of_windows_that_overlap_is_what_plain_counting_finds(tmp_path):
+    from benchmarks.answers import truth
+    from benchmarks.inputs import sliding
+    from benchmarks.spec import Spec
+
+    spec = Spec("millstream", str(tmp_path / "run"), window_seconds=3600, slide_seconds=60)
+    fed = sliding(tmp_path, keys=3, rows=300, batches=3)
+    results: dict[tuple[int, int], tuple[int, int]] = {}
+    newest = 0.0
+    for file in (file for batch in fed for file in batch.files):
+        for row in pl.read_parquet(file).iter_rows(named=True):
+            time = row["ts"].timestamp()
+            last = int(time) // 60 * 60
+            for start in range(last - 3540, last + 60, 60):
+                n, s = results.get((start, row["key"]), (0, 0))
+                results[start, row["key"]] = n + 1, s + row["price"]
+            newest = max(newest, time)
+    expected = [(*at, *sums) for at, sums in results.items() if at[0] + 3600 <= newest - 5]
+    assert sorted(truth(spec, fed).rows()) == sorted(expected)
