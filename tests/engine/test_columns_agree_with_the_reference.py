@@ -15,6 +15,8 @@ import millstream as ms
 from agreement import AGGREGATES, OF_ORDER, late, seen
 from chains import SHAPES, as_rows, chain_of
 from millstream.engine.exchange import scatter
+from millstream.engine.grouping import slice_tree
+from millstream.engine.grouping.folding import accumulator
 from millstream.engine.state import arrivals, parts
 from millstream.model.errors import RunError
 from millstream.testing import Elements, Watermark, engines, replay, test_stream
@@ -26,6 +28,7 @@ from scripts import (
     settings_of_windows,
     steps,
     triggers,
+    waiting_triggers,
     windows,
 )
 from shards import CombiningGroups, ShardGroups
@@ -133,6 +136,46 @@ def test_windows_that_the_watermark_does_not_end_give_the_same_panes(
         steps=script,
         **options,
     )
+
+
+LAST_DAY = 253402300700
+"""In seconds: the year 9999 ends while steps run."""
+THAT_MERGE = [a for a in AGGREGATES if accumulator(a, "n", "value") is not None]
+
+
+@settings(max_examples=500)
+@given(
+    st.builds(ms.sliding, st.integers(2, 40), st.integers(1, 9), st.integers(-5, 5)),
+    waiting_triggers(),
+    refinements(),
+    settings_of_windows(),
+    st.sampled_from([p for p in PROGRAMS if p[0] in THAT_MERGE]).flatmap(
+        lambda p: st.tuples(
+            st.just(p[0]),
+            st.sampled_from([-20, 0, LAST_DAY]).flatmap(lambda t: steps(20, p[1], start=t)),
+        )
+    ),
+    st.sampled_from(["shards", "combining"]),
+    SIZES,
+    st.sampled_from([1, 1_000_000]),
+)
+def test_windows_that_share_slices_have_the_same_panes(
+    window, trigger, refine, options, program, engine, sizes, at_a_time
+):
+    aggregate, script = program
+    with patch.object(slice_tree, "_MOST_ROWS", at_a_time):
+        assert_agree(
+            None,
+            engine,
+            sizes,
+            window=window,
+            trigger=trigger,
+            refine=refine,
+            aggregate=aggregate,
+            allow_data_loss=True,
+            steps=script,
+            **{**options, "timestamp": "end"},
+        )
 
 
 OVER_TOTALS = {

@@ -153,14 +153,20 @@ def test_what_can_be_combined_is_combined_before_the_shuffle(capsys, aggregate, 
     assert sum(line.endswith(sent) for line in shown) == 1
 
 
+def test_windows_that_overlap_are_combined_by_what_they_share(capsys):
+    shown = lines(capsys, endless().window(ms.sliding(10, 1)).aggregate(made=ms.sum("points")))
+    assert sum(line.endswith("combined by key and slice, then to its shard") for line in shown) == 1
+
+
 @pytest.mark.parametrize(
     ("window", "buckets"),
     [
         (ms.fixed(10), "one for each window"),
+        (ms.sliding(10, 1), "one for each stretch of slices, and for each window that has ended"),
         (ms.session(10), "16 of the keys"),
     ],
 )
-def test_state_is_in_buckets_of_windows_or_of_keys(capsys, window, buckets):
+def test_state_is_in_buckets_of_windows_stretches_or_keys(capsys, window, buckets):
     grouped = endless().key_by("user").window(window).aggregate(n=ms.count())
     assert texts_of(capsys, grouped, "buckets") == [buckets]
 

@@ -28,6 +28,10 @@ START = 11 * 3600 - 50
 """In seconds: a day ends in Apia, and other windows begin, while batches arrive."""
 SECONDS_A_BATCH = 12
 FEWEST_PANES = 5
+SLICED = 4
+"""One in so many programs has windows that share slices."""
+DEFAULT = ms.repeatedly(ms.at_watermark())
+CLOSING = ["always", "if_changed"]
 _FIRST_CHANGE = 1_000_000_000  # Spark reads files in the order in which they were last changed
 
 
@@ -114,7 +118,11 @@ class RandomJob:
             self._timed(source) for source in random.choice([sources[:1], sources[1:], sources])
         ]
         stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
-        grouped = self._grouped(stream, lateness=random.choice([0, 5, 20]), second=False)
+        lateness = random.choice([0, 5, 20])
+        if number % SLICED == 0:
+            grouped = self._sliced(stream, lateness)
+        else:
+            grouped = self._grouped(stream, lateness, second=False)
         if random.random() < 0.4:
             grouped = self._grouped(grouped, lateness=random.choice([0, "100d"]), second=True)
         sinks = [self._shown(grouped).collect(f"panes {number}")]
@@ -159,7 +167,7 @@ class RandomJob:
                 self._window(),
                 allowed_lateness=lateness,
                 on_time=random.choice(["always", "if_changed"]),
-                closing=random.choice(["always", "if_changed"]),
+                closing=random.choice(CLOSING),
                 timestamp=random.choice(["end", "earliest", "latest"]),
             )
             .trigger(self._trigger(2), allow_data_loss=True)
@@ -179,6 +187,22 @@ class RandomJob:
         }
         chosen = random.sample(sorted(aggregates), random.randint(0, 2))
         return stream.aggregate(n=ms.count(), **{name: aggregates[name] for name in chosen})
+
+    def _sliced(self, stream: ms.Stream, lateness: int) -> ms.Stream:
+        """A grouping whose windows overlap and share slices until they end."""
+        random = self._random
+        period = random.randint(1, 8)
+        window = ms.sliding(period + random.randint(1, 40), period, random.randint(-5, 5))
+        late = random.choice([None, ms.after_count(1), ms.repeatedly(ms.after_count(2))])
+        return (
+            stream.key_by("key")
+            .window(window, allowed_lateness=lateness, closing=random.choice(CLOSING))
+            .trigger(random.choice([ms.at_watermark(late=late), DEFAULT]), allow_data_loss=True)
+            .refine(random.choice([ms.discarding, ms.accumulating, ms.retracting]))
+            .aggregate(
+                n=ms.count(), total=ms.sum("value"), low=ms.min("value"), last=ms.last("value")
+            )
+        )
 
     def _window(self) -> ms.Window:
         random = self._random

@@ -104,7 +104,25 @@ def safe_triggers(watermark=True):
     )
 
 
-def steps(max_size=14, values=range(10)):
+def waiting_triggers():
+    """Triggers that do nothing before the end of a window, nor by the clock."""
+    late = st.one_of(
+        st.none(),
+        st.builds(ms.after_count, st.integers(1, 4)),
+        st.builds(ms.repeatedly, st.builds(ms.after_count, st.integers(1, 4))),
+    )
+    at_watermark = st.builds(lambda part: ms.at_watermark(late=part), late)
+    return st.one_of(
+        st.none(),
+        at_watermark,
+        st.builds(ms.repeatedly, at_watermark),
+        st.builds(ms.never),
+        st.builds(lambda count: ms.all_of(ms.after_count(count), ms.at_watermark()), st.just(3)),
+        st.builds(lambda part: ms.in_order(ms.at_watermark(), ms.repeatedly(part)), at_watermark),
+    )
+
+
+def steps(max_size=14, values=range(10), start=-20):
     """Bundles around the watermark, which moves on with the clock, and the end of the input.
 
     Times are drawn relative to the watermark, so that much is late, and sessions meet across it.
@@ -115,11 +133,11 @@ def steps(max_size=14, values=range(10)):
     script = st.lists(
         st.one_of(bundle, bundle, st.tuples(st.sampled_from("WP"), move)), max_size=max_size
     )
-    return script.map(_with_running_times)
+    return script.map(lambda drawn: _with_running_times(drawn, start))
 
 
-def _with_running_times(script):
-    watermark, clock, made = -20, 0, []
+def _with_running_times(script, start):
+    watermark, clock, made = start, 0, []
     for step in script:
         if isinstance(step, list):
             made.append(Elements((k, v, watermark + delta) for k, v, delta in step))

@@ -27,7 +27,7 @@ from millstream.testing.spark_groupings import Script, replay_scripts
 from millstream.testing.transcript_text import text_of
 from millstream.testing.transcripts import check_panes
 from random_jobs import RandomJob
-from scripts import refinements, settings_of_windows, steps, triggers, windows
+from scripts import refinements, settings_of_windows, steps, triggers, waiting_triggers, windows
 
 FOUND = Path(__file__).parent.parent / "transcripts" / "found.yaml"
 AGGREGATES = [
@@ -35,7 +35,7 @@ AGGREGATES = [
     *(f("value") for f in (ms.collect, ms.collect_set, ms.count_distinct)),
     ms.top(2, by="value % 3"),
 ]
-PROGRAMS = st.tuples(
+ANY_PROGRAM = st.tuples(
     windows(("fixed", "sliding", "session", "global", "calendar")),
     triggers(),
     refinements(),
@@ -43,6 +43,15 @@ PROGRAMS = st.tuples(
     st.sampled_from(AGGREGATES),
     steps(),
 )
+SHARING_SLICES = st.tuples(
+    st.builds(ms.sliding, st.integers(9, 40), st.integers(1, 8), st.integers(-5, 5)),
+    waiting_triggers(),
+    refinements(),
+    settings_of_windows().map(lambda options: {**options, "timestamp": "end"}),
+    st.sampled_from(AGGREGATES[:7]),
+    steps(),
+)
+PROGRAMS = st.one_of(ANY_PROGRAM, ANY_PROGRAM, ANY_PROGRAM, SHARING_SLICES)
 
 
 def transcript_of(program, name: str) -> Transcript:

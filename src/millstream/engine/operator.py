@@ -6,7 +6,7 @@ The shard runtime (``state/``) knows operators by this protocol alone, and never
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -72,15 +72,26 @@ class Stepped:
     facts: dict[BucketName, Facts]
 
 
-class Deferral(Protocol):
-    """Lets rows wait beside their bucket, unread, where they change nothing before its window ends.
-
-    Rows that wait are **parts**. They are merged now and then, and read when the window ends.
-    """
+class Merging(Protocol):
+    """How rows that wait beside a bucket become fewer. They are **parts**, merged now and then."""
 
     @property
     def keys(self) -> Sequence[str]:
         """The columns by which many rows are cut into lanes."""
+
+    def combined(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+        """Parts of one bucket made one with fewer rows, if these parts can be."""
+
+
+class Deferral(Merging, Protocol):
+    """Lets rows wait beside their bucket, unread, where they change nothing before its window ends.
+
+    Then they are read.
+    """
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """How rows that are in many buckets wait only once, if they do."""
 
     def until(self, bucket: BucketName) -> int:
         """The watermark up to which rows for the bucket may wait."""
@@ -91,14 +102,50 @@ class Deferral(Protocol):
     def holds(self, bucket: BucketName, blob: bytes, watermark: int) -> int | None:
         """The event time that waiting rows hold the output watermark at."""
 
-    def combined(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
-        """Parts of one bucket made one with fewer rows, if these parts can be."""
-
     def is_final(self, bucket: BucketName, advance: Advance) -> bool:
         """Whether all that a bucket of parts has left to do is to emit its rows, now."""
 
     def final(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """The rows that such buckets emit; nothing of them is kept."""
+
+    def emitted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The same, of rows that are combined: one for each key and bucket."""
+
+
+class Sharing(Merging, Protocol):
+    """Keeps rows that are in many buckets once, until these buckets wake.
+
+    Rows know their ``slice``; a **stretch** is some adjacent slices. ``made`` is the watermark up
+    to which buckets have woken: they have got what is shared, and share nothing more.
+    """
+
+    def apart(self, rows: pl.DataFrame, made: int) -> pl.DataFrame:
+        """The rows that came for buckets which have woken, once for each, with its name."""
+
+    def shared(self, rows: pl.DataFrame, made: int) -> dict[int, pl.DataFrame]:
+        """The rows for buckets that will wake, combined, by the number of their stretch."""
+
+    def wakes(self, slices: pl.Series, made: int) -> int | None:
+        """When the first bucket wakes that has some of these slices; None if all have."""
+
+    def first_slice(self, stretch: int) -> int:
+        """The first slice of a stretch."""
+
+    def waking(self, stretches: Sequence[int], made: int, watermark: int) -> range:
+        """The numbers of buckets that wake up to a watermark and may have such stretches."""
+
+    def is_cut(self, stretch: int, buckets: range) -> bool:
+        """Whether one of these buckets, or the next one, has some slices of a stretch only."""
+
+    def whole(self, stretch: int, rows: pl.DataFrame) -> pl.DataFrame:
+        """All slices of a stretch as one."""
+
+    def given(
+        self, slices: Sequence[pl.DataFrame], wholes: Sequence[pl.DataFrame], buckets: range
+    ) -> Iterator[pl.DataFrame]:
+        """The rows of these buckets, combined, with their names; ``slices`` are of stretches that
+        are cut, ``wholes`` of all others.
+        """
 
 
 class Operator(Protocol):

@@ -143,18 +143,15 @@ def _kept(plan: Physical, stage: int) -> Iterator[Row]:
 def _keeps(plan: Physical, node: Stateful) -> list[Line]:
     spec = spec_of(plan, node, {})
     operator = spec.operator
-    by_window = operator.bucket == BY_WINDOW
-    waits = operator.deferral is not None
-    return [
-        ("holds", spec.holds),
-        ("buckets", "one for each window" if by_window else f"{BUCKETS} of the keys"),
-        (
-            "batches",
-            "stored as parts until the window ends"
-            if waits
-            else "read and write the buckets that they touch",
-        ),
-    ]
+    buckets, batches = f"{BUCKETS} of the keys", "read and write the buckets that they touch"
+    if operator.bucket == BY_WINDOW:
+        buckets = "one for each window"
+    if operator.deferral is not None:
+        batches = "stored as parts until the window ends"
+        if operator.deferral.sharing is not None:
+            buckets = "one for each stretch of slices, and for each window that has ended"
+            batches = "stored as parts of stretches until no window needs them"
+    return [("holds", spec.holds), ("buckets", buckets), ("batches", batches)]
 
 
 def _mark(instance: Instance) -> str:

@@ -15,7 +15,7 @@ from millstream.engine.state.arrivals import Arrival
 from millstream.engine.state.blobs import packed
 from millstream.engine.state.document import Bucket
 from millstream.engine.state.in_memory import InMemoryStore
-from millstream.engine.state.parts import Parts
+from millstream.engine.state.parts import DeferredParts
 from millstream.engine.state.store import ShardState
 from millstream.model.windowing import Windowing
 
@@ -28,7 +28,7 @@ class Waiting:
     def __init__(self):
         self.store, self.bucket = InMemoryStore(), Bucket((0, 10))
         state = ShardState(self.store).of("n")
-        self.parts = Parts(GROUPING.deferral, GROUPING.bucket, state)
+        self.parts = DeferredParts(GROUPING.deferral, GROUPING.bucket, state)
 
     def add(self, *keys):
         rows = pl.DataFrame(

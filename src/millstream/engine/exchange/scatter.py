@@ -71,14 +71,14 @@ class Scatter:
         return fewer
 
     def _different(self, table: pl.DataFrame) -> float:
-        """How many of the rows have a key and window of their own, as far as some of them show.
+        """How many of the rows have a key and window, or slice, of their own, as some of them show.
 
         Many keys are folded in less time and room after they have been cut apart, few before; and
         very few together with their windows.
         """
         if not (self._keys and is_large(table.height)):
             return _OFTEN_REPEAT
-        by = [*self._keys, "start"]
+        by = [*self._keys, "start" if self._compiled.slices is None else "slice"]
         some = table.select(by).gather_every(max(1, table.height // _SOME_ROWS))
         return some.group_by(by).len().height / some.height
 
@@ -89,7 +89,7 @@ class Scatter:
         if not self._compiled.by_window:
             bucket = (numbers // self._shards % BUCKETS).cast(pl.UInt8)
             table = table.with_columns(bucket=bucket)
-        elif not self._in_small_windows(table):
+        elif self._compiled.slices is None and not self._in_small_windows(table):
             by = ["shard", "start", "end"]
         parts = table.partition_by(by, include_key=False, as_dict=True)
         del table, numbers  # they have as many rows as all parts

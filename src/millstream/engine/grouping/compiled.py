@@ -12,11 +12,13 @@ from millstream.engine.grouping.accumulators import Accumulator
 from millstream.engine.grouping.folding import accumulator
 from millstream.engine.grouping.ordered_windows import OrderedWindows, ordered_windows_of
 from millstream.engine.grouping.results import Results
+from millstream.engine.grouping.slices import Slices
 from millstream.engine.grouping.tables import Aggregated, State
 from millstream.engine.grouping.triggers import Env, Moment, Node, StateColumn, compiled
 from millstream.engine.grouping.windows import Windows, windows_of
 from millstream.model.ordered_windows import Ordered
 from millstream.model.windowing import Windowing
+from millstream.model.windows import Sliding
 from millstream.plan.finishing import Moment as FireMoment
 from millstream.plan.finishing import fires, uses_clock
 
@@ -109,24 +111,42 @@ class Compiled:
         return self.by_window and waits and timestamp != "latest"
 
     @cached_property
+    def slices(self) -> Slices | None:
+        """The slices that windows share, where they do; otherwise each window has its own rows.
+
+        They can share what they have until they end, if nothing happens in them before (see
+        ``appends``): until then, all windows of a slice have all of its elements. Once a window has
+        ended, it is one by itself, with its late elements. Elements must merge, and windows must
+        overlap. A pane that has the time of an element depends on when that came, which a slice
+        does not know.
+        """
+        where = self.windowing.where
+        if not isinstance(where, Sliding) or where.size <= where.period:
+            return None
+        merge = self.appends and not self.results.keeps_elements
+        return Slices(where) if merge and self.windowing.timestamp == "end" else None
+
+    @cached_property
     def needed(self) -> set[str]:
         """The columns of a batch that results are made of."""
         inputs = {c for a in self.aggregates for c in (a.of, a.by) if c}
         return {*self.owner, "time", "sign", *inputs}
 
     def in_windows(self, batch: pl.DataFrame) -> pl.DataFrame:
-        """A batch in its windows, where these are the same for all keys."""
+        """A batch in its slices, or its windows, where these are the same for all keys."""
+        if self.slices is not None:
+            return batch.with_columns(slice=self.slices.number(pl.col("time")))
         return self.windows.assign(batch) if self.by_window else batch
 
     def combined(self, prepared: pl.DataFrame) -> pl.DataFrame:
-        """Prepared batches as one: a row for each key and window again."""
+        """Prepared batches as one: a row for each key and window, or slice, again."""
         merged = [e for a in self.accumulators for e in a.merged()]
         return self.grouped(prepared, [pl.col("new").sum(), *merged])
 
     def folded(
         self, elements: pl.DataFrame, *more: pl.Expr, few_groups: bool = False
     ) -> pl.DataFrame:
-        """One row for each key and window: how many elements there are, and their accumulators."""
+        """One row for each key and window, or slice: how many elements, and their accumulators."""
         single = [e for a in self.accumulators for e in a.of_element()]
         new = pl.len().cast(pl.Int64).alias("new")
         merged = [e for a in self.accumulators for e in a.merged()]
@@ -140,12 +160,13 @@ class Compiled:
         after: Sequence[pl.Expr] = (),
         few_groups: bool = False,
     ) -> pl.DataFrame:
-        """The table by owner; by key, if all rows are of one window and do not say of which.
+        """The table by owner; by slice, or key, if its rows name no windows.
 
         The order of rows within a group counts, that of groups does not. Whether there are few
         groups does not change what comes out, only how soon.
         """
         owner = self.owner if "start" in table.columns else list(self.keys)
+        owner = [*self.keys, "slice"] if "slice" in table.columns else owner
         # A window's start says its end.
         by = [name for name in owner if name != "end"] if self.by_window else owner
         rest = [pl.col("end").first()] if by != owner else []

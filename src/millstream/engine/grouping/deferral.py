@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
+from millstream.engine.grouping.sharing import WindowSharing
 from millstream.engine.operator import Advance, BucketName, least
 from millstream.engine.state.blobs import packed, unpacked
 from millstream.engine.tables import concatenated, rows_of
@@ -23,6 +24,11 @@ class WindowDeferral:
     @property
     def keys(self) -> Sequence[str]:
         return self.compiled.keys
+
+    @property
+    def sharing(self) -> WindowSharing | None:
+        slices = self.compiled.slices
+        return None if slices is None else WindowSharing(self.compiled, slices)
 
     def until(self, bucket: BucketName) -> int:
         """The end of the window; rows in no window do not wait, they are late."""
@@ -68,12 +74,15 @@ class WindowDeferral:
         rest = concatenated(*(table for table in tables if "new" not in table.columns))
         if rest is not None:
             folded.append(compiled.folded(rest))
-        panes = compiled.combined(pl.concat(folded, how="diagonal_relaxed"))
-        shown = panes.with_columns(
+        return self.emitted(compiled.combined(pl.concat(folded, how="diagonal_relaxed")))
+
+    def emitted(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows as panes."""
+        shown = rows.with_columns(
             index=pl.lit(0, pl.Int64),
             timing=pl.lit("ON_TIME"),
             first=pl.lit(True),
             last=pl.lit(True),
             timestamp=pl.col("end") - 1,
         )
-        return compiled.results.of(shown, None).with_columns(order=pl.lit(1))
+        return self.compiled.results.of(shown, None).with_columns(order=pl.lit(1))

@@ -93,7 +93,7 @@ class FixedWindows(Windows):
     def assign(self, elements: pl.DataFrame) -> pl.DataFrame:
         size, offset = self.kind.size, self.kind.offset
         start = _last_start(pl.col("time"), size, offset)
-        return _ending_after(size, elements.with_columns(start=start))
+        return ending_after(size, elements.with_columns(start=start))
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class SlidingWindows(Windows):
         repeated = elements.with_columns(newest=newest, step=steps)
         repeated = repeated.explode("step", empty_as_null=True)
         starts = repeated.with_columns(start=pl.col("newest") - pl.col("step") * period)
-        return _ending_after(size, starts.drop("newest", "step"))
+        return ending_after(size, starts.drop("newest", "step"))
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Sessions(Windows):
         return False
 
     def assign(self, elements: pl.DataFrame) -> pl.DataFrame:
-        return _ending_after(self.kind.gap, elements.with_columns(start=pl.col("time")))
+        return ending_after(self.kind.gap, elements.with_columns(start=pl.col("time")))
 
     def joins(self) -> pl.Expr:
         if self.kind.touching:
@@ -187,7 +187,8 @@ def _last_start(time: pl.Expr, period: int, offset: int) -> pl.Expr:
     return time - (time - offset % period) % period
 
 
-def _ending_after(size: int, starts: pl.DataFrame) -> pl.DataFrame:
+def ending_after(size: int, starts: pl.DataFrame) -> pl.DataFrame:
+    """The windows of a size that begin at these starts."""
     # A pane of the global window is as late as time goes: start + size may be beyond it.
     start = _START.cast(pl.Int64)
     return starts.with_columns(end=start.clip(upper_bound=END_OF_TIME - size) + size)

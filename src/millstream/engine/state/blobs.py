@@ -9,7 +9,9 @@ import io
 
 import polars as pl
 
-VERSION = 4
+VERSION = 5
+READABLE = (4, VERSION)
+"""The versions that can be read: 4 has no stretches."""
 
 
 def packed(table: pl.DataFrame) -> bytes:
@@ -25,6 +27,6 @@ def packed(table: pl.DataFrame) -> bytes:
 
 def unpacked(blob: bytes) -> pl.DataFrame:
     """The table that ``packed`` made bytes of."""
-    if blob[:1] != bytes([VERSION]):
+    if not blob or blob[0] not in READABLE:
         raise ValueError(f"a table of format {blob[:1].hex()}, where {VERSION:02x} is known")
     return pl.read_ipc_stream(io.BytesIO(blob[1:]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from millstream.engine.operator import Advance, BucketName, Facts
-from millstream.engine.state.blobs import VERSION
+from millstream.engine.state.blobs import READABLE, VERSION
 from millstream.engine.watermarks import Channels
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 
@@ -69,6 +69,17 @@ class Bucket(msgspec.Struct):
         return self.lanes[-1]
 
 
+class Shared(msgspec.Struct):
+    """Rows that are in many buckets (see ``Sharing``): their stretches, each a bucket by itself.
+
+    ``made`` is the watermark up to which buckets have got what is shared. The operator's watermark
+    may be put back behind it.
+    """
+
+    made: int = START_OF_TIME
+    stretches: list[Bucket] = []
+
+
 class Clocks(msgspec.Struct):
     """How far time has come for one operator of a shard, and what its buckets are."""
 
@@ -77,6 +88,12 @@ class Clocks(msgspec.Struct):
     now: int = 0
     channels: Channels = msgspec.field(default_factory=Channels)
     buckets: list[Bucket] = []
+    shared: Shared = msgspec.field(default_factory=Shared)
+
+    @property
+    def all_buckets(self) -> list[Bucket]:
+        """All that have rows, stretches too."""
+        return [*self.buckets, *self.shared.stretches]
 
 
 class Document(msgspec.Struct):
@@ -96,10 +113,13 @@ class Document(msgspec.Struct):
     @classmethod
     def from_json(cls, text: bytes) -> Document:
         """The document that ``to_json`` wrote; refused if it is of another version."""
-        if not text.startswith(b'{"version":%d,' % VERSION):  # the first field, and cheap to see
+        begins = tuple(b'{"version":%d,' % version for version in READABLE)
+        if not text.startswith(begins):  # the first field, and cheap to see
             version = msgspec.json.decode(text, type=_Versioned).version
             raise ValueError(f"a state of format {version}, where {VERSION} is known")
-        return msgspec.json.decode(text, type=cls)
+        document = msgspec.json.decode(text, type=cls)
+        document.version = VERSION
+        return document
 
 
 class _Versioned(msgspec.Struct):

@@ -24,8 +24,9 @@ from millstream.engine.operator import (
 from millstream.engine.state.arrivals import Arrival, Opened, is_large, joined, opened
 from millstream.engine.state.blobs import packed, unpacked
 from millstream.engine.state.document import Bucket
-from millstream.engine.state.parts import Parts
+from millstream.engine.state.parts import DeferredParts
 from millstream.engine.state.store import OperatorState, table_name
+from millstream.engine.state.stretches import Stretches
 from millstream.engine.tables import rows_of
 from millstream.engine.watermarks import limited
 
@@ -42,7 +43,9 @@ class Shard:
         self._state = state
         self._buckets = {bucket.name: bucket for bucket in state.clocks.buckets}
         deferral = operator.deferral
-        self._parts = None if deferral is None else Parts(deferral, operator.bucket, state)
+        self._parts = None if deferral is None else DeferredParts(deferral, operator.bucket, state)
+        sharing = None if deferral is None else deferral.sharing
+        self._stretches = None if sharing is None else Stretches(sharing, state)
 
     def step(self, arrivals: Sequence[Arrival], watermark: int, now: int) -> Outputs:
         """What a batch, a watermark and a clock emit; the state has what is left."""
@@ -50,7 +53,10 @@ class Shard:
         advance = Advance(
             clocks.watermark, max(watermark, clocks.watermark), clocks.now, max(now, clocks.now)
         )
-        arrived = self._by_bucket(arrivals)
+        if self._stretches is None:
+            arrived = self._by_bucket(arrivals)
+        else:
+            arrived = self._unshared(self._stretches, arrivals, advance, outputs)
         awake = {name for name, bucket in self._buckets.items() if bucket.happens(advance)}
         for name in [name for name in arrived if name not in awake]:
             if self._can_wait(name, advance):
@@ -66,7 +72,7 @@ class Shard:
             self._write(names, stepped)
         clocks.watermark, clocks.now = advance.watermark, advance.now
         clocks.buckets = [self._buckets[name] for name in sorted(self._buckets, key=_order)]
-        holds = [bucket.holds for bucket in clocks.buckets if bucket.holds is not None]
+        holds = [bucket.holds for bucket in clocks.all_buckets if bucket.holds is not None]
         clocks.output_watermark = max(clocks.output_watermark, min([advance.watermark, *holds]))
         return outputs
 
@@ -93,6 +99,35 @@ class Shard:
             for name, rows in self._split(unpacked(arrival.blob), not waits).items():
                 arrived[name].append(Opened(rows, name if waits else None, port=arrival.port))
         return arrived
+
+    # Rows that buckets share.
+
+    def _unshared(
+        self,
+        stretches: Stretches,
+        arrivals: Iterable[Arrival],
+        advance: Advance,
+        outputs: Outputs,
+    ) -> Arrived:
+        """What comes to single buckets: rows that are late, and what those that wake have shared.
+
+        Where such buckets only emit that, they do so here.
+        """
+        arrived: Arrived = defaultdict(list)
+        for arrival in arrivals:
+            self._give(arrived, stretches.add(arrival), arrival.port)
+        for rows in stretches.give(advance.watermark):
+            names = rows.select(self.operator.bucket).unique().rows()
+            if all(n not in self._buckets and self._is_final(n, advance) for n in names):
+                assert self.operator.deferral is not None
+                outputs[ROWS].append(self.operator.deferral.emitted(rows))
+            else:
+                self._give(arrived, rows, ROWS)
+        return arrived
+
+    def _give(self, arrived: Arrived, rows: pl.DataFrame, port: str) -> None:
+        for name, mine in self._split(rows, named=False).items():
+            arrived[name].append(Opened(mine, name, port=port))
 
     # Rows that wait.
 

@@ -87,13 +87,15 @@ class GroupingSpec(OperatorSpec[Grouping]):
     @property
     def sends(self) -> str:
         """Panes that are begun before the shuffle, or the rows."""
-        combines = self.operator.compiled.combines
-        return "combined by key and window, then" if combines else "each row"
+        compiled = self.operator.compiled
+        place = "window" if compiled.slices is None else "slice"
+        return f"combined by key and {place}, then" if compiled.combines else "each row"
 
     @property
     def holds(self) -> str:
         """Panes, and what their results are made of."""
-        holds = ["a row for each key and window"]
+        shares = self.operator.compiled.slices is not None
+        holds = ["a row for each key and slice"] if shares else ["a row for each key and window"]
         holds += ["their elements"] if self.operator.compiled.results.keeps_elements else []
         holds += ["what was emitted"] if self.windowing.refine is retracting else []
         return ", ".join(holds)

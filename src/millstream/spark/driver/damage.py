@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from millstream.engine.state.blobs import VERSION
+from millstream.engine.state.blobs import READABLE, VERSION
 from millstream.model.errors import RunError
 from millstream.plan.nodes import FrameSource, SocketSource, Source
 from millstream.spark.compat.offset_log import COMMITS, OFFSETS, is_entry, last_batch
@@ -43,7 +43,7 @@ def kept_plan(place: Folder) -> dict[str, Any]:
             raise _damaged(place, PLAN, f"has no {name!r}")
         if not is_right(kept[name]):
             raise _damaged(place, PLAN, f"has a {name!r} that is none: {kept[name]!r}")
-        if name == "version" and kept[name] != VERSION:
+        if name == "version" and kept[name] not in READABLE:
             raise _of_another_format(place, kept[name])
     return kept
 

@@ -167,8 +167,8 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
 def _counts(spec: OperatorSpec[Any], label: int, clocks: Clocks) -> Iterator[Envelope]:
     counts = {
         "watermark": clocks.watermark,
-        "state_rows": sum(bucket.all_rows for bucket in clocks.buckets),
-        "state_bytes": sum(bucket.all_bytes for bucket in clocks.buckets),
+        "state_rows": sum(bucket.all_rows for bucket in clocks.all_buckets),
+        "state_bytes": sum(bucket.all_bytes for bucket in clocks.all_buckets),
     }
     for what, value in counts.items():
         yield Envelope(label, spec.name, "count", split=what, value=value)
