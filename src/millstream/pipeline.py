@@ -90,10 +90,11 @@ class Pipeline:
         with ShortTraceback():
             # The reference and its SQL take most of an import: only programs that run pay it.
             from millstream.jobs.launch import run
+            from millstream.jobs.request import Request
 
-            return run(
-                checked_job_name(name),
-                self.sinks,
+            request = Request(
+                name=checked_job_name(name),
+                sinks=self.sinks,
                 checkpoint=folder,
                 spark=_checked_session(spark),
                 mode=_checked_mode(mode),
@@ -102,6 +103,7 @@ class Pipeline:
                 restarts=_checked_restarts(restarts),
                 on_batch=_checked_listener(on_batch),
             )
+            return run(request)
 
     def explain(self, plan: Plan = "logical") -> None:
         """Prints the logical plan: each step under the step that gets its rows.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from millstream.jobs.in_process import no_rows, run_to_the_end
 from millstream.jobs.job import Job, in_memory
-from millstream.jobs.listening import BatchListener, OnBatch
+from millstream.jobs.listening import BatchListener
+from millstream.jobs.request import Mode, Request
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.functions import user_functions
@@ -17,41 +18,29 @@ from millstream.reports.tracker import Tracker
 if TYPE_CHECKING:
     from millstream.jobs.registry.recorder import Recorder
 
-Mode = Literal["streaming", "batch"]
 
-
-def run(
-    name: str,
-    sinks: tuple[Node, ...],
-    *,
-    checkpoint: str | None,
-    spark: Any,
-    mode: Mode | None,
-    every: str | None,
-    take_over: bool,
-    restarts: int,
-    on_batch: OnBatch | None,
-) -> Job:
+def run(request: Request) -> Job:
     """Runs a program: a small one that only collects rows given in the program needs no Spark."""
+    sinks = request.sinks
     used = list(user_functions(*sinks))
     if used:
         from millstream.spark.worker.pickling import check_functions
 
         check_functions(used)
-    if spark is None and checkpoint is None and mode is None and _needs_no_spark(sinks):
+    as_it_is = request.spark is None and request.checkpoint is None and request.mode is None
+    if as_it_is and _needs_no_spark(sinks):
         try:
-            return run_to_the_end(name, sinks, _tracker(name, sinks, on_batch))
+            return run_to_the_end(request.name, sinks, _tracker(request))
         except RunError as error:
             if error.code != "MS203":  # Spark may compute what the reference cannot
                 raise
-    tracker = _tracker(name, sinks, on_batch)
-    return _run_on_spark(name, sinks, checkpoint, spark, mode, every, take_over, restarts, tracker)
+    return _run_on_spark(request, _tracker(request))
 
 
-def _tracker(name: str, sinks: tuple[Node, ...], on_batch: OnBatch | None) -> Tracker:
-    tracker = Tracker(steps_of(*sinks))
-    if on_batch is not None:
-        tracker.subscribe(BatchListener(name, on_batch, tracker))
+def _tracker(request: Request) -> Tracker:
+    tracker = Tracker(steps_of(*request.sinks))
+    if request.on_batch is not None:
+        tracker.subscribe(BatchListener(request.name, request.on_batch, tracker))
     return tracker
 
 
@@ -70,42 +59,29 @@ def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
     )
 
 
-def _run_on_spark(
-    name: str,
-    sinks: tuple[Node, ...],
-    checkpoint: str | None,
-    spark: Any,
-    mode: Mode | None,
-    every: str | None,
-    take_over: bool,
-    restarts: int,
-    tracker: Tracker,
-) -> Job:
-    for source in walk(*sinks):
+def _run_on_spark(request: Request, tracker: Tracker) -> Job:
+    for source in walk(*request.sinks):
         if isinstance(source, TestSource):
             raise no_rows(source)
     from millstream.jobs.starting import starting
 
-    with starting(name) as announce:
+    with starting(request.name) as announce:
         from millstream.jobs import on_spark
         from millstream.physical.plan import physical
         from millstream.sinks.kinds import sinks_of
 
-        plan = physical(sinks)
-        streaming = _is_streaming(plan.sources, mode, checkpoint)
+        plan = physical(request.sinks)
+        streaming = _is_streaming(plan.sources, request.mode, request.checkpoint)
         ends = all(source.bounded for source in plan.sources)
         for sink in sinks_of(plan.sinks):
-            sink.check_results(anew=ends and checkpoint is None)
-        owner = on_spark.take_ownership(name, checkpoint, take_over) if streaming else None
-        recorder = _recorder(name, checkpoint, sinks, tracker) if owner is not None else None
+            sink.check_results(anew=ends and request.checkpoint is None)
+        owner = on_spark.take_ownership(request) if streaming else None
+        recorder = _recorder(request, tracker) if owner is not None else None
         try:
-            prepared = on_spark.prepare(name, sinks, plan, spark, streaming, announce)
+            prepared = on_spark.prepare(request, plan, streaming, announce)
             if not streaming:
                 return on_spark.run_batch(prepared, tracker)
-            ours = spark is None
-            return on_spark.start_streaming(
-                prepared, checkpoint, owner, every, restarts, ours, tracker, recorder
-            )
+            return on_spark.start_streaming(prepared, owner, tracker, recorder)
         except BaseException as error:
             if recorder is not None:
                 recorder.fail(error)
@@ -114,12 +90,11 @@ def _run_on_spark(
             raise
 
 
-def _recorder(
-    name: str, checkpoint: str | None, sinks: tuple[Node, ...], tracker: Tracker
-) -> Recorder:
+def _recorder(request: Request, tracker: Tracker) -> Recorder:
     from millstream.jobs.registry.recorder import Recorder
 
-    return Recorder(name, f"{str(checkpoint).rstrip('/')}/{name}", plan_as_data(*sinks), tracker)
+    folder = f"{str(request.checkpoint).rstrip('/')}/{request.name}"
+    return Recorder(request.name, folder, plan_as_data(*request.sinks), tracker)
 
 
 def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:

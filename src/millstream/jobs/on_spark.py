@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from millstream.jobs.at_exit import end_with_the_program, is_running
 from millstream.jobs.job import Job
+from millstream.jobs.request import Request
 from millstream.model.errors import RunError
-from millstream.plan.nodes import Node, Source
+from millstream.plan.nodes import Source
 from millstream.reports.tracker import Tracker
 from millstream.system.interrupts import interruptible, on_interrupt
 
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 class Prepared:
     """A program whose Spark has started: what a batch and a streaming query both need."""
 
-    name: str
-    sinks: tuple[Node, ...]
+    request: Request
     plan: Physical
     session: SparkSession
     labels: list[int]
@@ -40,14 +40,7 @@ class Prepared:
     announce: Announce
 
 
-def prepare(
-    name: str,
-    sinks: tuple[Node, ...],
-    plan: Physical,
-    spark: Any,
-    streaming: bool,
-    announce: Announce,
-) -> Prepared:
+def prepare(request: Request, plan: Physical, streaming: bool, announce: Announce) -> Prepared:
     """Starts Spark, and checks what can be checked before any row is read."""
     from millstream.physical.plan import physical
     from millstream.sinks.kinds import sinks_of
@@ -67,12 +60,13 @@ def prepare(
     from millstream.spark.sources.file_columns import check_files
     from millstream.spark.sources.kafka import opened_topics
 
+    spark = request.spark
     if spark is None:
         forget_ended_jvm()
     # First what can fail within seconds.
     empty = check_files(plan.sources) if shares_files(spark) else []
     topics = opened_topics(plan.sources)
-    made = spark or local_session(name, kafka=bool(topics), announce=announce)
+    made = spark or local_session(request.name, kafka=bool(topics), announce=announce)
     announce("starting the query")
     with explained():
         check_session(made, streaming)
@@ -80,28 +74,28 @@ def prepare(
     if is_remote(session):
         check_tables(plan.sinks)
     if plan.loaded and not sees_files(session):
-        plan = physical(sinks, sees_files=False)
+        plan = physical(request.sinks, sees_files=False)
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     start_workers(session)
     labels = labels_of(partitions, partitions)
     for sink in sinks_of(plan.sinks):
         sink.check_access(len(labels))
-    return Prepared(name, sinks, plan, session, labels, topics, empty, announce)
+    return Prepared(request, plan, session, labels, topics, empty, announce)
 
 
-def take_ownership(name: str, checkpoint: str | None, take_over: bool) -> Owner | None:
+def take_ownership(request: Request) -> Owner | None:
     """Makes this process the owner of the checkpoint, before anything is started for the job."""
-    if is_running(name):
+    if is_running(request.name):
         raise RunError(
             "MS209",
-            f"job {name!r} runs already, in this program",
+            f"job {request.name!r} runs already, in this program",
             fix="give one of them another name, run('…'), or stop the first before: job.stop()",
         )
-    if checkpoint is None:
+    if request.checkpoint is None:
         return None
     from millstream.spark.driver.ownership import Owner
 
-    return Owner.take(name, checkpoint, take_over)
+    return Owner.take(request.name, request.checkpoint, request.take_over)
 
 
 def run_batch(prepared: Prepared, tracker: Tracker) -> Job:
@@ -118,27 +112,18 @@ def run_batch(prepared: Prepared, tracker: Tracker) -> Job:
             lambda: batch_job.run_batch(plan, session, ledger, prepared.labels, prepared.topics)
         )
     except KeyboardInterrupt:
+        # Whatever Spark raises: the user has broken the program off, and sees that.
         with suppress(Exception):
             session.interruptAll()  # its result is no longer needed
         raise
     tracker.state("finished")
-    return Job(prepared.name, prepared.sinks, tracker, ledger.rows)
+    return Job(prepared.request.name, prepared.request.sinks, tracker, ledger.rows)
 
 
 def start_streaming(
-    prepared: Prepared,
-    checkpoint: str | None,
-    owner: Owner | None,
-    every: str | None,
-    restarts: int,
-    ours: bool,
-    tracker: Tracker,
-    recorder: Recorder | None,
+    prepared: Prepared, owner: Owner | None, tracker: Tracker, recorder: Recorder | None
 ) -> Job:
-    """Starts the query; returns when it has ended, if all its sources end.
-
-    ``ours`` is a session that Millstream has made, and may set up as the job needs it.
-    """
+    """Starts the query; returns when it has ended, if all its sources end."""
     from millstream.jobs.starting import RUNNING
     from millstream.physical.plan import parallelism_of
     from millstream.spark.compat.remote import is_remote
@@ -149,18 +134,20 @@ def start_streaming(
     from millstream.spark.driver.streaming_job import StreamingJob
     from millstream.spark.sources.file_tasks import file_task_settings, keep_file_tasks
 
-    name, plan, session, topics = prepared.name, prepared.plan, prepared.session, prepared.topics
+    request, plan, session = prepared.request, prepared.plan, prepared.session
+    name, checkpoint, topics = request.name, request.checkpoint, prepared.topics
     remote = is_remote(session)
     packed = checkpoint is not None and plan.slices_by_tasks
     file_tasks = file_task_settings(session) if packed else None
     folder = opened(name, checkpoint, plan, prepared.labels, file_tasks, owner)
     with folder.closed_on_failure():
         if packed and folder.file_tasks is not None:
-            keep_file_tasks(session, folder.file_tasks, ours=ours and not remote)
+            # A session that Millstream has made, it may set up as the job needs it.
+            keep_file_tasks(session, folder.file_tasks, ours=request.spark is None and not remote)
         kept = None if folder.fleeting else folder.folder
         shards = ShardProgress.kept_in(folder.folder, (grouping.name for grouping in plan.levels))
         ledger = Ledger(folder.run, plan.sinks, tracker, remote, folder.fence, kept, shards)
-    job = Job(name, prepared.sinks, tracker, ledger.rows, recorder)
+    job = Job(name, request.sinks, tracker, ledger.rows, recorder)
     try:
         with (
             on_interrupt(signal.default_int_handler),
@@ -169,7 +156,15 @@ def start_streaming(
         ):
             job._stream = interruptible(
                 lambda: StreamingJob(
-                    name, plan, session, ledger, folder, every, topics, restarts, prepared.empty
+                    name,
+                    plan,
+                    session,
+                    ledger,
+                    folder,
+                    request.every,
+                    topics,
+                    request.restarts,
+                    prepared.empty,
                 ),
                 undo=StreamingJob.abandon,
             )

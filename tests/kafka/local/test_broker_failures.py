@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from millstream.kafka.local.broker_failures import not_started, port_taken
+from millstream.kafka.local.broker_failures import down_command, not_started, port_taken
 
 FOLDER = Path("/data/kafka/broker-1")
 
@@ -38,3 +38,13 @@ def test_a_port_of_own_brokers_is_an_error_that_names_their_folder():
         "the local brokers in /home/ann/.millstream"
         in port_taken(9092, Path("/home/ann/.millstream")).what
     )
+
+
+def test_brokers_are_stopped_where_their_data_is(tmp_path, monkeypatch):
+    assert not_started(1, FOLDER, "it ended", "").fix.endswith("down --data /data --wipe")
+    monkeypatch.delenv("MILLSTREAM_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert down_command(Path(".millstream/kafka")) == "millstream kafka down"
+    assert down_command(tmp_path / "my data/kafka").endswith(f"--data '{tmp_path}/my data'")
+    monkeypatch.setenv("MILLSTREAM_DATA", "/data")
+    assert down_command(Path("/data/kafka")) == "millstream kafka down"

@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark import java_gateway
 
 from families import Family
+from millstream.spark.driver import gateway
 from waiting import until
 
 KILLED = """
@@ -47,6 +49,15 @@ from families import bound_to_its_test
 bound_to_its_test()
 ms.read_rate().collect().run("rate")
 """
+
+
+def test_java_is_in_a_group_of_its_own_so_that_a_signal_to_the_program_does_not_end_it():
+    with gateway._processes() as processes:
+        process = java_gateway.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        group = os.getpgid(process.pid)
+        assert processes.end() == [process]
+    process.communicate(b"\n")
+    assert group == process.pid != os.getpgrp()
 
 
 @pytest.fixture

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from millstream.model.errors import KafkaError, PlanError
+from millstream.system.data_directory import data_directory
 
 _LINES_SHOWN = 8
 
@@ -57,5 +59,16 @@ def not_started(broker: int, folder: Path, why: str, output: str) -> KafkaError:
         "MS306",
         f"broker {broker} did not start: {why}. Its last output:{last}",
         fix=f"fix what it reports; its logs are in {folder}. "
-        "If its data is damaged and not needed: millstream kafka down --wipe",
+        f"If its data is damaged and not needed: {down_command(folder.parent)} --wipe",
     )
+
+
+def down_command(folder: Path) -> str:
+    """What stops the brokers of a folder, wherever the user is.
+
+    >>> down_command(Path("/srv/scores/kafka"))
+    'millstream kafka down --data /srv/scores'
+    """
+    data = folder.parent
+    named = "" if data.absolute() == data_directory() else f" --data {quote(str(data))}"
+    return f"millstream kafka down{named}"

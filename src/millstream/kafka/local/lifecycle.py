@@ -25,7 +25,7 @@ from millstream.kafka.local.broker import (
     start,
     write_settings,
 )
-from millstream.kafka.local.broker_failures import disk_full, not_started
+from millstream.kafka.local.broker_failures import disk_full, down_command, not_started
 from millstream.kafka.local.cluster import DELETE, Cluster, read_cluster, unusable, write_cluster
 from millstream.kafka.local.data_directory import data_folder, existing, locked_folder
 from millstream.kafka.local.jars import Say, jars
@@ -125,12 +125,12 @@ def _cluster_of(folder: Path, brokers: int | None, port: int | None) -> Cluster:
         raise unusable(
             f"{folder} contains a cluster with --brokers {count}, not {brokers}",
             f"write --brokers {count}, keep the new one elsewhere (--data), or delete this one: "
-            "millstream kafka down --wipe",
+            f"{down_command(folder)} --wipe",
         )
     if port not in (None, 0, first.port) and any(broker.pid for broker in cluster.brokers):
         raise unusable(
             f"the brokers of {folder} run on port {first.port}, not on {port}",
-            "stop them first: millstream kafka down",
+            f"stop them first: {down_command(folder)}",
         )
     return cluster
 

@@ -43,7 +43,7 @@ def starting_by(start: Callable[[Any], Any]) -> Iterator[None]:
 def forget_jvm() -> None:
     """Lets PySpark start a new JVM: the one that it has started has ended."""
     context = SparkContext._active_spark_context
-    with suppress(Exception):  # it cannot reach a JVM that is gone
+    with suppress(Exception):  # Py4J and sockets raise many things where the JVM is gone
         SparkContext._gateway.shutdown()  # type: ignore[union-attr]
     if context is not None:
         context._jsc = None

@@ -7,7 +7,7 @@ sinks recognise nothing that it has written before, and its state would never be
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from millstream.engine.state.blobs import READABLE, VERSION
@@ -74,10 +74,24 @@ def check_logs(place: Folder, sources: Iterable[Source]) -> None:
         return
     if "metadata" not in place.names("spark"):
         raise _damaged(place, "spark/metadata", "is missing")
-    # Of sockets, and of some streams of the user's own, Spark notes nothing more than offsets.
-    noted = any(not isinstance(source, SocketSource | FrameSource) for source in sources)
-    if noted and not place.folders("spark/sources"):
-        raise _damaged(place, "spark/sources", "is missing")
+    there = place.folders("spark/sources")
+    for number in _noted_sources(sources):
+        if str(number) not in there:
+            name = f"spark/sources/{number}" if there else "spark/sources"
+            raise _damaged(place, name, "is missing")
+
+
+def _noted_sources(sources: Iterable[Source]) -> Iterator[int]:
+    """The numbers of sources of which Spark notes more than offsets: where they begin, or files.
+
+    Of sockets it does not. A stream of the user's own may have any number of sources, so that the
+    numbers of those after it are not known.
+    """
+    for number, source in enumerate(sources):
+        if isinstance(source, FrameSource) and not source.bounded:
+            return
+        if not isinstance(source, SocketSource):
+            yield number
 
 
 def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> None:

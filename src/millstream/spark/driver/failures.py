@@ -39,7 +39,7 @@ def explained(plan: Physical | None = None) -> Iterator[None]:
     try:
         with recognised(plan):
             yield
-    except Exception as error:
+    except Exception as error:  # any class of PySpark and Py4J; others are raised as they are
         made = spark_failure(error)
         if made is error:
             raise
@@ -57,7 +57,7 @@ def recognised(plan: Physical | None = None) -> Iterator[None]:
         yield
     except MillstreamError:
         raise
-    except Exception as error:
+    except Exception as error:  # what Spark raises is known by its text, not by its class
         made = _explanation(error, plan)
         if made is None:
             raise

@@ -70,11 +70,16 @@ class _Processes:
         self._lock = threading.Lock()
 
     def start(self, *arguments: Any, **options: Any) -> Popen[bytes]:
-        """Takes the place of ``Popen``."""
+        """Takes the place of ``Popen``.
+
+        What is started has a process group of its own: a signal that a service manager sends to the
+        group of the program, to end it, would else end Java under a job that is about to stop. It
+        ends by itself when the program has ended.
+        """
         with self._lock:
             if self._ended:
                 raise KeyboardInterrupt
-            self._started.append(self._popen(*arguments, **options))
+            self._started.append(self._popen(*arguments, process_group=0, **options))
             return self._started[-1]
 
     def end(self) -> list[Popen[bytes]]:

@@ -77,9 +77,9 @@ class JobBatches:
             with self._known.unchanged(number):
                 lost = self._losses.of(number)
                 rows = written(start.last, frame, number)
-        except Exception:
+        except Exception:  # whatever Spark raises of a batch that was broken off: it is no failure
             if self._stop.at_once:
-                raise Stopped from None  # there is nothing to report of a batch that was broken off
+                raise Stopped from None
             raise
         self._settle(number, rows, started, lost)
         # Once Spark has its thread back, nothing refers to the frame any more.

@@ -63,7 +63,7 @@ def never_restarted(sinks: Iterable[Node]) -> Iterator[None]:
     """MS223: a process of Spark has died in a batch, which has no checkpoint to resume from."""
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # Spark has many classes for the loss of a process
         loss = loss_of(error)
         if loss is None:
             raise

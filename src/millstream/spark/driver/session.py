@@ -111,7 +111,7 @@ def start_workers(spark: SparkSession) -> None:
 
 def _nothing(spark: SparkSession) -> None:
     """A task for each core, which does nothing."""
-    with suppress(Exception):  # what is wrong with workers, the job's own tasks report
+    with suppress(Exception):  # whatever is wrong with workers, the job's own tasks report it
         count = spark.sparkContext.defaultParallelism
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 

@@ -133,7 +133,8 @@ class StreamingJob:
                     with recognised(self._plan):
                         interruptible(self._all_processed)
                 except Exception:
-                    # What ended the query has ended the waiting too; it may be started again.
+                    # Whatever ended the query has ended the waiting, too. The thread that follows
+                    # the query gets the same error, and reports it or starts the query again.
                     while self._thread.is_alive() and self.query is query:
                         self._thread.join(_LOOKS)
                 else:
@@ -197,7 +198,7 @@ class StreamingJob:
                 self.query.awaitTermination()  # raises what ended it, if that was an error
                 if not self._stop.asked.is_set():
                     self._checkpoint.fence.check()  # Spark ends a query whose successor it starts
-        except BaseException as error:
+        except BaseException as error:  # nothing else in this thread would report it
             if not self._stop.at_once:
                 self._leave_query()
             return error
@@ -237,7 +238,9 @@ class StreamingJob:
             tracker.fail(error_text(error))
 
     def _close(self) -> None:
-        with suppress(Exception):  # the JVM itself may be gone
+        # What these raise depends on what is gone: the JVM, the server, the brokers. The job has
+        # ended, and its outcome is reported.
+        with suppress(Exception):
             self._positions.follow(self.query, self._batches.last_settled)
         with suppress(Exception):
             if self._remote is not None:
@@ -269,7 +272,10 @@ class StreamingJob:
         time.sleep(0.05)
 
     def _leave_query(self) -> None:
-        """Ends the query at once, here and at a server."""
+        """Ends the query at once, here and at a server.
+
+        Both may be gone, and raise anything: then nothing of the query is left to end.
+        """
         with suppress(Exception):
             if self._remote is not None:
                 self._remote.abandon()
