@@ -10,12 +10,6 @@ SHORT = 30
 """Lines up to which a module may be too small for a file of tests."""
 
 BY_PROGRAMS = {
-    "spark/compat/batch_id",
-    "spark/compat/early_start",
-    "spark/compat/gateway",
-    "spark/compat/jvm",
-    "spark/compat/state_client",
-    "spark/compat/worker_daemon",
     "spark/driver/batch_job",
     "spark/driver/query_start",
     "spark/lower/event_times",
