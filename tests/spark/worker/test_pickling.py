@@ -114,7 +114,9 @@ def test_a_cached_function_that_workers_can_import_is_imported():
 
 def test_what_a_server_of_spark_connect_runs_brings_its_cached_functions_along():
     targets = {"save": Each(doubled)}
-    given = RemoteBatch("line", "run", None, targets, [], "/checkpoint", None, tells_clock=False)
+    given = RemoteBatch(
+        "line", "run", None, targets, [], "/checkpoint", None, announces_clock=False
+    )
     sent = cloudpickle.loads(cloudpickle.dumps(given))
     assert sent.line == "line"
     received = sent.targets["save"].function
