@@ -27,6 +27,7 @@ SECTIONS = {
     "millstream.model.aggregates": "What: aggregates",
     "millstream.model.windows": "Where: windows",
     "millstream.model.ordered_windows": "Where: windows",
+    "millstream.model.clock_windows": "Where: windows",
     "millstream.model.triggers": "When: triggers",
     "millstream.model.processors": "State and timers",
     "millstream.model.refinements": "How: refinements",

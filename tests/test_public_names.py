@@ -13,7 +13,15 @@ import pytest
 import millstream
 import millstream.testing
 
-WHERE = {"fixed", "sliding", "session", "count_window", "global_window", "calendar"}
+WHERE = {
+    "fixed",
+    "sliding",
+    "session",
+    "count_window",
+    "global_window",
+    "calendar",
+    "processing_time",
+}
 WHEN = {
     "at_watermark", "after_count", "after_delay", "every", "repeatedly", "first_of", "all_of",
     "in_order", "never",

@@ -26,6 +26,7 @@ from millstream.model.aggregates import (
     top,
     variance,
 )
+from millstream.model.clock_windows import processing_time
 from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
 from millstream.model.ordered_windows import count_window
 from millstream.model.processors import Processor, timer, ttl
@@ -103,6 +104,7 @@ __all__ = [
     "min",
     "never",
     "pipeline",
+    "processing_time",
     "punctuated",
     "quantile",
     "read_files",

@@ -25,6 +25,7 @@ from scripts import (
     NUMBERS,
     OTHERS,
     refinements,
+    safe_triggers,
     settings_of_windows,
     steps,
     triggers,
@@ -107,7 +108,7 @@ def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, progr
     )
 
 
-POLICIES = ("count",)
+POLICIES = ("count", "clock")
 
 
 @settings(max_examples=1000)
@@ -212,6 +213,33 @@ OVER_TOTALS = {
 )
 def test_a_chain_of_groupings_gives_the_same_panes(shape, script, engine, sizes):
     chain = chain_of(shape, "double", **OVER_TOTALS)
+    assert_agree(chain, engine, sizes, steps=[as_rows(step) for step in script])
+
+
+@settings(max_examples=100)
+@given(
+    windows(POLICIES),
+    safe_triggers(watermark=False),
+    windows(("fixed", "session", "count", "clock")),
+    st.sampled_from([ms.discarding, ms.accumulating, ms.retracting]),
+    st.sampled_from(["end", "earliest", "latest"]),
+    steps(8),
+    st.sampled_from(["columnar", "shards"]),
+    SIZES,
+)
+def test_a_chain_over_windows_that_the_watermark_does_not_end_gives_the_same_panes(
+    first, trigger, second, refine, timestamp, script, engine, sizes
+):
+    rows = test_stream("key string, value double, at double", event_time="at").key_by("key")
+    refine = ms.accumulating if refine is ms.retracting and not second.by_watermark else refine
+    totals = (
+        rows.window(first, timestamp=timestamp)
+        .trigger(trigger or ms.repeatedly(ms.after_count(3)))
+        .refine(refine)
+        .aggregate(total=ms.sum("value"), best=ms.max("value"))
+    )
+    spread = totals.key_by("total % 3 AS rest").window(second).refine(ms.accumulating)
+    chain = spread.aggregate(**OVER_TOTALS)
     assert_agree(chain, engine, sizes, steps=[as_rows(step) for step in script])
 
 

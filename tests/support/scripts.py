@@ -53,6 +53,9 @@ def windows(kinds=("fixed", "sliding", "session", "global")):
         "calendar": st.sampled_from(["day", "week"]).map(
             lambda unit: ms.calendar(unit, timezone="Pacific/Apia")
         ),
+        "clock": st.deferred(lambda: windows(("fixed", "sliding", "session"))).map(
+            ms.processing_time
+        ),
         "count": st.builds(ms.count_window, st.integers(1, 4), st.integers(1, 5), flushes()),
     }
     return st.one_of(*(made[kind] for kind in kinds))

@@ -21,9 +21,13 @@ from millstream.reports.tracker import Tracker
 def run_to_the_end(name: str, sinks: tuple[Node, ...], tracker: Tracker | None = None) -> Job:
     """Runs a program over bounded sources on the reference: all rows, then the end of time."""
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
-    interpreter = Interpreter(*sinks, clock=int(time.time() * 1_000_000))
+    interpreter = Interpreter(*sinks)
     rows = {source.name: _rows_of(source) for source in sources}
-    step = interpreter.step(rows=rows, watermarks={source.name: END_OF_TIME for source in sources})
+    step = interpreter.step(
+        rows=rows,
+        watermarks={source.name: END_OF_TIME for source in sources},
+        now=int(time.time() * 1_000_000),
+    )
     tracker = tracker or Tracker(steps_of(*sinks))
     made_by = {node: len(given) for node, given in step.rows.items()}
     counted = [node for node in walk(*sinks) if isinstance(node, Stateful | Function)]

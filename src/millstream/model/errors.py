@@ -36,6 +36,7 @@ CODES = {
     "MS120": "a file format that cannot hold the columns",
     "MS121": "a function that cannot be sent to Spark's workers",
     "MS122": "a setting that belongs to the watermark, for windows that it does not end",
+    "MS123": "a window that cannot be made",
     "MS124": "an unknown SQL function",
     "MS125": "an expression that Spark does not accept",
     "MS130": "a processor that cannot run",

@@ -207,9 +207,9 @@ class Physical:
         )
 
     @property
-    def judges_times(self) -> bool:
-        """Whether event times are held against the clock."""
-        return any(
+    def reads_clock(self) -> bool:
+        """Whether event times or rows are held against the clock of their batch."""
+        return any(operator.reads_clock for operator in self.levels) or any(
             isinstance(i.node, EventTime) and allowed_ahead(i.node) is not None
             for i in self.instances
         )

@@ -320,6 +320,11 @@ class Stateful(Node):
         return False
 
     @property
+    def reads_clock(self) -> bool:
+        """Whether rows depend on the time of their batch, even if the clock alone does nothing."""
+        return False
+
+    @property
     def key_columns(self) -> tuple[str, ...]:
         """The columns of its rows that hold the key, if there are any."""
         return ()

@@ -71,6 +71,8 @@ class GroupByKeyAndWindow:
         if watermark <= self.watermark:
             return []
         before, self.watermark = self.watermark, watermark
+        if not self.windowing.where.by_watermark and watermark < END_OF_TIME:
+            return []
         due = [
             state
             for state in self._live()
@@ -107,7 +109,8 @@ class GroupByKeyAndWindow:
         late downstream. Elements that came after it need no hold: their pane leaves before the
         window expires.
         """
-        if state.came_before_the_end:
+        by_watermark = self.windowing.where.by_watermark
+        if state.came_before_the_end if by_watermark else state.new:
             yield state.timestamp()
         yield from state.owed()
 
@@ -129,7 +132,7 @@ class GroupByKeyAndWindow:
         key, windows = self._keys[key_order]
         accepted: list[tuple[Interval, Element]] = []
         for element in elements:
-            assigned = self.windows.assign(element.time)
+            assigned = self.windows.assign(self.windows.instant(element.time, self.now))
             if not assigned:
                 self.late.append(Late(key, element, None, "no window"))
             for window in assigned:
@@ -185,7 +188,8 @@ class GroupByKeyAndWindow:
     ) -> list[Emission]:
         """Asks each open window's trigger once, and emits what is due; then expired ones go."""
         emissions: list[Emission] = []
-        for state in sorted(states, key=_order):
+        asked = sorted(states, key=_order)
+        for state in asked:
             if state.closed:
                 continue
             moment = self._moment(state)
@@ -198,8 +202,9 @@ class GroupByKeyAndWindow:
                 since = passing_the_end_since
                 passing = since is not None and since < state.window.end <= self.watermark
                 emissions += self._emit(state, fires, expires, passing)
+        gone = {id(state) for state in asked if self._expired(state)}
         for _, windows in self._keys.values():
-            for name in [name for name, state in windows.items() if self._expired(state)]:
+            for name in [name for name, state in windows.items() if id(state) in gone]:
                 del windows[name]
         self._keys = {k: kept for k, kept in self._keys.items() if kept[1]}
         return emissions
@@ -221,6 +226,8 @@ class GroupByKeyAndWindow:
     def _timing(self, state: WindowState, passing_the_end: bool) -> Timing:
         if not self._ended(state):
             return "EARLY"
+        if not self.windowing.where.by_watermark:
+            return "ON_TIME"
         # After an ON_TIME pane nothing new can have come before the end, so all others are LATE.
         return "ON_TIME" if passing_the_end or state.came_before_the_end else "LATE"
 

@@ -25,7 +25,7 @@ class Interpreter:
     what is emitted before a watermark arrives downstream before it.
 
     Where it ``follows`` the watermark policies, they move the watermarks of the sources, each of
-    which is one split. ``clock`` is what event times are held against as long as no step moves it.
+    which is one split. Event times are held against the clock once a step has set it.
     """
 
     def __init__(
@@ -33,7 +33,6 @@ class Interpreter:
         *outputs: Node,
         operators: Operators = OPERATORS,
         follows: bool = False,
-        clock: int | None = None,
     ) -> None:
         self._order = list(walk(*outputs))
         self._operators: dict[nodes.Stateful, Operator] = {}
@@ -47,7 +46,7 @@ class Interpreter:
         self._watermarks: dict[Node, int] = dict.fromkeys(self._order, START_OF_TIME)
         self._inputs = {o: InputWatermark(origins_of(o)) for o in self._operators if follows}
         self._now = 0
-        self._clock = clock
+        self._clock: int | None = None
 
     def step(
         self,

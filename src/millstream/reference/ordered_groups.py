@@ -8,7 +8,6 @@ from typing import Any
 
 from millstream.model.instants import END_OF_TIME
 from millstream.model.ordered_windows import Ordered
-from millstream.model.panes import Timing
 from millstream.model.windows import Interval
 from millstream.reference.contents import WindowState
 from millstream.reference.elements import Element, Emission, Late
@@ -56,12 +55,10 @@ class GroupByKeyInOrder(GroupByKeyAndWindow):
 
     def _advance_watermark(self, watermark: int) -> list[Emission]:
         """The end of the input is the end of all windows; no other watermark ends any."""
-        before, self.watermark = self.watermark, max(self.watermark, watermark)
-        if before == self.watermark or self.watermark < END_OF_TIME:
-            return []
-        for key_order in self._keys:
-            self._flush(key_order)
-        return self._ask(self._live())
+        if watermark >= END_OF_TIME:
+            for key_order in self._keys:
+                self._flush(key_order)
+        return super()._advance_watermark(watermark)
 
     def _advance_clock(self, before: int) -> list[Emission]:
         kind = self.windowing.where
@@ -85,13 +82,9 @@ class GroupByKeyInOrder(GroupByKeyAndWindow):
     def _expired(self, state: WindowState) -> bool:
         return state.ended
 
-    def _timing(self, state: WindowState, passing_the_end: bool) -> Timing:
-        return "ON_TIME" if state.ended else "EARLY"
-
     def _holds(self, state: WindowState) -> Iterator[int]:
         """A pane is still to come, and takes back all that was emitted before."""
-        if state.new:
-            yield state.timestamp()
+        yield from super()._holds(state)
         yield from (emission.timestamp for emission in state.emitted)
 
 

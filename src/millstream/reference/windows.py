@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from millstream.model.clock_windows import ByClock
 from millstream.model.instants import END_OF_TIME, FIRST, LAST, START_OF_TIME
 from millstream.model.windows import (
     WHOLE_TIME,
@@ -37,6 +38,10 @@ class Windows(ABC):
     def merge(self, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
         """The unions of the intervals that belong together, each with its members."""
         return {interval: [interval] for interval in sorted(set(intervals))}
+
+    def instant(self, time: int, now: int) -> int:
+        """The time that counts for an element at event time ``time`` that is processed ``now``."""
+        return time
 
     def ended(self, interval: Interval, watermark: int, now: int) -> bool:
         """Whether the window has ended."""
@@ -119,12 +124,39 @@ class CalendarWindows(Windows):
         return [calendar_interval(self.kind, time)]
 
 
+@dataclass(frozen=True)
+class ClockWindows(Windows):
+    """Each element is in the windows of the clock, which ends them; so does the end of input."""
+
+    kind: ByClock
+
+    @property
+    def inner(self) -> Windows:
+        return windows_of(self.kind.window)
+
+    def assign(self, time: int) -> list[Interval]:
+        return self.inner.assign(time)
+
+    def merge(self, intervals: Iterable[Interval]) -> dict[Interval, list[Interval]]:
+        return self.inner.merge(intervals)
+
+    def instant(self, time: int, now: int) -> int:
+        return now
+
+    def ended(self, interval: Interval, watermark: int, now: int) -> bool:
+        return now >= interval.end or watermark >= END_OF_TIME
+
+    def expired(self, interval: Interval, watermark: int, now: int, lateness: int) -> bool:
+        return self.ended(interval, watermark, now)
+
+
 _WINDOWS: dict[type[Window], Callable[[Any], Windows]] = {
     Global: GlobalWindows,
     Fixed: FixedWindows,
     Sliding: SlidingWindows,
     Session: Sessions,
     Calendar: CalendarWindows,
+    ByClock: ClockWindows,
 }
 
 

@@ -9,7 +9,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from millstream.model import aggregates, ordered_windows, refinements, triggers, windows
+from millstream.model import (
+    aggregates,
+    clock_windows,
+    ordered_windows,
+    refinements,
+    triggers,
+    windows,
+)
 from millstream.model.errors import PlanError, TestingError, did_you_mean
 
 
@@ -19,6 +26,7 @@ def _by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
 
 WINDOWS = _by_name(
     *(windows.fixed, windows.sliding, windows.session, windows.global_window, windows.calendar),
+    clock_windows.processing_time,
     ordered_windows.count_window,
 )
 TRIGGERS = _by_name(

@@ -29,6 +29,21 @@ def test_allowed_lateness_is_refused() -> None:
     )
 
 
+def test_windows_of_the_clock_take_no_lateness_and_no_watermark_either() -> None:
+    clock = ms.processing_time(ms.fixed("1m"))
+    with pytest.raises(ms.PlanError, match="MS122.*end by the clock, so no row is late"):
+        UNTIMED.window(clock, allowed_lateness="1m").aggregate(n=ms.count())
+    with pytest.raises(ms.PlanError, match="MS122.*end by the clock, but"):
+        UNTIMED.window(clock).trigger(ms.at_watermark()).aggregate(n=ms.count())
+    UNTIMED.window(clock).aggregate(n=ms.count())
+
+
+@pytest.mark.parametrize("window", [ms.global_window(), ms.count_window(3), "1m", None])
+def test_only_windows_with_a_length_of_time_can_be_by_the_clock(window: object) -> None:
+    with pytest.raises(ms.PlanError, match="MS123"):
+        ms.processing_time(window)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("trigger", BY_WATERMARK)
 def test_a_trigger_that_waits_for_the_watermark_is_refused(trigger: object) -> None:
     with pytest.raises(ms.PlanError, match="MS122.*waits for the watermark"):
@@ -47,10 +62,11 @@ def test_a_trigger_that_may_finish_before_the_window_ends_is_refused() -> None:
         COUNTED.trigger(ms.after_count(1)).aggregate(n=ms.count())
 
 
-def test_rows_that_may_be_retracted_are_refused() -> None:
-    sums = ROWS.key_by("k").window(ms.fixed("1m")).refine(ms.retracting)
-    with pytest.raises(ms.PlanError, match=r"MS110.*ms\.count_window\(3\) cannot undo"):
-        sums.aggregate(n=ms.sum("n")).window(ms.count_window(3)).aggregate(n=ms.count())
+@pytest.mark.parametrize("window", [ms.count_window(3), ms.processing_time(ms.fixed("1m"))])
+def test_rows_that_may_be_retracted_are_refused(window: object) -> None:
+    sums = ROWS.key_by("k").window(ms.fixed("1m")).refine(ms.retracting).aggregate(n=ms.sum("n"))
+    with pytest.raises(ms.PlanError, match="MS110.*takes results back, which ms.* cannot undo"):
+        sums.window(window).aggregate(n=ms.count())  # type: ignore[arg-type]
 
 
 def test_an_endless_stream_needs_no_event_time_watermark_or_trigger() -> None:

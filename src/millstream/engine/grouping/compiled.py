@@ -190,7 +190,7 @@ class Compiled:
 
     def moment(self, state: State) -> Moment:
         """What the trigger may know of time."""
-        end_passed = self.windows.ended(state.watermark)
+        end_passed = self.windows.ended(state.watermark, state.now)
         return Moment(end_passed, state.now, self.windowing.where.merging)
 
     def opened(self, state: State) -> list[pl.Expr]:
@@ -202,11 +202,12 @@ class Compiled:
 
     def too_late(self, state: State) -> pl.Expr:
         """Whether a window takes no elements because it has expired."""
-        return self.expired(state) if self.windowing.where.by_watermark else pl.lit(False)
+        return self.expired(state) if self.ordered is None else pl.lit(False)
 
     def expired(self, state: State) -> pl.Expr:
         """Whether a window and all that it holds must go."""
-        return self.windows.expired(state.watermark, self.windowing.allowed_lateness)
+        lateness = self.windowing.allowed_lateness
+        return self.windows.expired(state.watermark, state.now, lateness)
 
     def timestamp(self) -> pl.Expr:
         """The event time that a pane carries."""

@@ -23,14 +23,16 @@ class Intake:
         """The state with the batch's elements in it; late ones go to the output."""
         ordered = self.grouping.ordered
         if ordered is None:
-            return self._taken(state, self._in_windows(batch), outputs)
+            return self._taken(state, self._in_windows(state, batch), outputs)
         windows, sequences = ordered.place(in_order(batch), state.sequences, self.grouping.keys)
         time = pl.when(pl.col(INDEX).is_not_null()).then("time")
         windows = windows.with_columns(start=time, end=time + 1)
         return self._ended(self._taken(replace(state, sequences=sequences), windows, outputs))
 
-    def _in_windows(self, batch: pl.DataFrame) -> pl.DataFrame:
-        return batch if "start" in batch.columns else self.grouping.windows.assign(batch)
+    def _in_windows(self, state: State, batch: pl.DataFrame) -> pl.DataFrame:
+        if "start" in batch.columns:
+            return batch
+        return self.grouping.windows.assigned(batch, state.now)
 
     def _ended(self, state: State) -> State:
         """The state with what rows have ended marked."""

@@ -33,6 +33,7 @@ from millstream.engine.operator import (
     least,
 )
 from millstream.engine.tables import concatenated, without
+from millstream.model.clock_windows import ByClock
 from millstream.model.instants import END_OF_TIME
 from millstream.model.windowing import Windowing
 
@@ -87,12 +88,11 @@ class Grouping:
 
     def _advance_watermark(self, state: State, watermark: int, outputs: Outputs) -> State:
         before, state = state.watermark, replace(state, watermark=watermark)
-        if self.compiled.ordered is not None:
+        if not self.compiled.windowing.where.by_watermark:
             if watermark < END_OF_TIME:
                 return state
-            state = self._firing.ask(
-                self._flushed(state, pl.lit(True)), pl.lit(True), outputs, order=1
-            )
+            state = self._flushed(state, pl.lit(True))
+            state = self._firing.ask(state, pl.lit(True), outputs, order=1)
             return self._without_expired(state)
         if state.panes is None or (state.panes["end"] > watermark).all():
             return state  # no window ends, and none expires before it has ended
@@ -106,14 +106,14 @@ class Grouping:
         if self.compiled.opened(state):
             first = pl.col(FLUSH).min().over(self.compiled.keys)
             state = self._flushed(state, first < state.now)
-            due = due | pl.col("ended")
+        if self.compiled.windowing.where.uses_clock:
+            due = due | self.compiled.expired(state)
         return self._without_expired(self._firing.ask(state, due, outputs, order=2))
 
     def _flushed(self, state: State, who: pl.Expr) -> State:
         """The state where windows have ended, complete or not; the next rows begin new ones."""
         ordered, keys = self.compiled.ordered, self.compiled.keys
-        assert ordered is not None
-        if state.panes is None or not state.panes.height:
+        if ordered is None or state.panes is None or not state.panes.height:
             return state
         panes = state.panes.with_columns(ended=who)
         upto = pl.col(INDEX).max() + 1
@@ -171,9 +171,12 @@ class Grouping:
         """The least deadline among windows that the clock has not passed."""
         columns = [c.name for c in self.compiled.trigger_columns if c.name.endswith(".until")]
         columns += [FLUSH] if self.compiled.opened(state) else []
-        if not columns:
+        deadlines = [pl.col(name) for name in columns]
+        if isinstance(self.compiled.windowing.where, ByClock):
+            deadlines.append(pl.col("end") - 1)  # the clock is later than that when it is there
+        if not deadlines:
             return None
-        ahead = [pl.col(name).filter(pl.col(name) >= state.now).min() for name in columns]
+        ahead = [each.filter(each >= state.now).min() for each in deadlines]
         return pl.min_horizontal(ahead)
 
 

@@ -42,10 +42,10 @@ class OrderedWindows(Windows):
     def bounds(self) -> list[pl.Expr]:
         return [pl.col("start").min(), pl.col("end").max()]
 
-    def ended(self, watermark: int) -> pl.Expr:
+    def ended(self, watermark: int, now: int) -> pl.Expr:
         return pl.col("ended")
 
-    def expired(self, watermark: int, allowed_lateness: int) -> pl.Expr:
+    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
         return pl.col("ended")
 
     @abstractmethod

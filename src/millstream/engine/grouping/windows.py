@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from millstream.model.clock_windows import ByClock
 from millstream.model.instants import END_OF_TIME, FIRST, LAST, START_OF_TIME
 from millstream.model.windows import (
     WHOLE_TIME,
@@ -49,6 +50,10 @@ class Windows(ABC):
         An element that falls between windows comes once, with nulls.
         """
 
+    def assigned(self, elements: pl.DataFrame, now: int) -> pl.DataFrame:
+        """The same for elements that are processed ``now``."""
+        return self.assign(elements)
+
     def joins(self) -> pl.Expr:
         """Whether the window ``start``, ``end`` is the one of ``other_start``, or would join it."""
         return (_START == _OTHER_START) & (_END == _OTHER_END)
@@ -57,11 +62,11 @@ class Windows(ABC):
         """The table with ``union_start`` and ``union_end``: what its windows become part of."""
         return table.with_columns(union_start="start", union_end="end")
 
-    def ended(self, watermark: int) -> pl.Expr:
+    def ended(self, watermark: int, now: int) -> pl.Expr:
         """Whether a window has ended."""
         return watermark >= _END
 
-    def expired(self, watermark: int, allowed_lateness: int) -> pl.Expr:
+    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
         """Whether a window has expired, with all of its state."""
         if watermark >= END_OF_TIME:
             return pl.lit(True)
@@ -165,12 +170,47 @@ class CalendarWindows(Windows):
         return joined.drop("day", "ahead")
 
 
+@dataclass(frozen=True)
+class ClockWindows(Windows):
+    """Each element is in the windows of the clock, which ends them; so does the end of input."""
+
+    kind: ByClock
+
+    @property
+    def inner(self) -> Windows:
+        return windows_of(self.kind.window)
+
+    @property
+    def are_buckets(self) -> bool:
+        return False
+
+    def assign(self, elements: pl.DataFrame) -> pl.DataFrame:
+        raise AssertionError("the windows of rows depend on the clock")
+
+    def assigned(self, elements: pl.DataFrame, now: int) -> pl.DataFrame:
+        at = elements.with_columns(pl.col("time").alias("own time"), time=pl.lit(now, pl.Int64))
+        return self.inner.assign(at).with_columns(time="own time").drop("own time")
+
+    def joins(self) -> pl.Expr:
+        return self.inner.joins()
+
+    def merge(self, table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+        return self.inner.merge(table, keys)
+
+    def ended(self, watermark: int, now: int) -> pl.Expr:
+        return pl.lit(True) if watermark >= END_OF_TIME else now >= _END
+
+    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
+        return self.ended(watermark, now)
+
+
 _WINDOWS: dict[type[Window], Callable[[Any], Windows]] = {
     Global: GlobalWindows,
     Fixed: FixedWindows,
     Sliding: SlidingWindows,
     Session: Sessions,
     Calendar: CalendarWindows,
+    ByClock: ClockWindows,
 }
 
 

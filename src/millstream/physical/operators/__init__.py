@@ -45,6 +45,7 @@ def spec_of(plan: Physical, node: Stateful, splits: Mapping[str, list[str]]) -> 
         keys={port.name: tuple(name for name, _ in port.keys) for port in node.ports},
         tags=frozenset(tag for tag in node.tags if plan.is_read(node, tag)),
         feeds_operators=plan.feeds_operators(node),
+        reads_clock=node.reads_clock,
         origins=plan.origins(node),
         followed=frozenset(i.mark for i in feeding if i.keeper is not None),
         splits={

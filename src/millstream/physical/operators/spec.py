@@ -33,6 +33,7 @@ class OperatorSpec(ABC, Generic[_Made]):
     """What users call the keys, by port. All ports have the same number of them."""
     tags: frozenset[str]
     feeds_operators: bool
+    reads_clock: bool = False
     origins: dict[str, Silence]
     splits: dict[str, list[str]] = field(default_factory=dict)
     """The splits of an origin that are known before anything comes from them."""

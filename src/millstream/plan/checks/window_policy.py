@@ -14,7 +14,7 @@ def check_window_policy(node: Grouping) -> None:
     """Windows that the watermark does not end have no late rows, and take nothing back."""
     windowing = node.windowing
     check_policy(windowing)
-    if windowing.where.ordered:
+    if not windowing.where.by_watermark:
         check_takes_nothing_back(node.input, as_code(windowing.where))
 
 

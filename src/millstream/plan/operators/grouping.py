@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from millstream.model.aggregates import Aggregate, ApproxDistinct, ApproxQuantile, Combine, Count
+from millstream.model.clock_windows import ByClock
 from millstream.model.refinements import retracting
 from millstream.model.windowing import Windowing
 from millstream.plan.explain.words import keys_text, when_text, where_text
@@ -85,6 +86,11 @@ class Grouping(Stateful):
     def uses_clock(self) -> bool:
         """Whether its windows or its trigger depend on processing time."""
         return self.windowing.where.uses_clock or uses_clock(self.windowing.when)
+
+    @property
+    def reads_clock(self) -> bool:
+        """Whether the windows of rows are by the clock."""
+        return isinstance(self.windowing.where, ByClock)
 
     @property
     def ordered(self) -> bool:

@@ -36,7 +36,7 @@ def run_batch(
         read = reader(spark, plan, False, None, topics)
         only = Moment(0, int(started * 1_000_000))
         lowering = Lowering(plan=plan, labels=labels, run=ledger.run, ending=False, only=only)
-        lowered = lower(lowering, read, in_one_batch)
+        lowered = lower(lowering, read, in_one_batch(only.clock))
         rows = written(lowered.last, lowered.frame, 0)
         for each in topics.values():
             check_unchanged(each)

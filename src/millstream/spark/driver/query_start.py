@@ -39,7 +39,7 @@ class QueryStart:
         self.ends = all(source.bounded for source in plan.sources)
         self.by_clock = plan.needs_clock
         repairs = repairs_in(checkpoint.folder)
-        self.announces_clock = plan.judges_times or bool(repairs)
+        self.announces_clock = plan.reads_clock or bool(repairs)
         self._name = name
         self._folder = checkpoint.folder
         # By the clock, Spark begins a batch whether or not there is something new.

@@ -21,17 +21,21 @@ Shuffle = Callable[[DataFrame, Stage], DataFrame]
 """Brings the envelopes of each shard together and runs a stateful stage over them."""
 
 
-def in_one_batch(frame: DataFrame, stage: Stage) -> DataFrame:
+def in_one_batch(now: int) -> Shuffle:
     """Runs a stateful stage over all rows that there ever are; nothing is kept after it."""
-    packed = pickled(stage)
 
-    def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        given = [e for batch in table.to_batches() for e in envelopes_in(batch)]
-        state = ShardState(InMemoryStore())
-        made = unpacked(packed).run(key[0].as_py(), given, state, 0, ends=True)
-        return pa.Table.from_batches(list(batches_of(made)))
+    def shuffle(frame: DataFrame, stage: Stage) -> DataFrame:
+        packed = pickled(stage)
 
-    return frame.groupBy("shard").applyInArrow(run, ENVELOPE)
+        def run(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+            given = [e for batch in table.to_batches() for e in envelopes_in(batch)]
+            state = ShardState(InMemoryStore())
+            made = unpacked(packed).run(key[0].as_py(), given, state, now, ends=True)
+            return pa.Table.from_batches(list(batches_of(made)))
+
+        return frame.groupBy("shard").applyInArrow(run, ENVELOPE)
+
+    return shuffle
 
 
 def with_state(clock: bool, run: str, repairs: tuple[Repair, ...]) -> Shuffle:

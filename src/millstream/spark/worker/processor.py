@@ -85,7 +85,8 @@ class Step(StatefulProcessor):
         state = ShardState(self._tables, self._tables.read(_DOCUMENT))
         if woken:
             state.document.timer = None  # Spark forgets a timer that has expired
-        now = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else 0
+        clock = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else None
+        now = self.stage.clock if clock is None else clock
         for made in self.stage.run(label, envelopes, state, now):
             yield Row(**{name: getattr(made, name) for name in NAMES})
         if self.clock:

@@ -41,6 +41,12 @@ class Stage:
     repairs: tuple[Repair, ...] = ()
     """Watermarks that are put back, each from some batch of the run on."""
 
+    @property
+    def clock(self) -> int:
+        """The clock of the batch that this task is part of, if an operator reads it."""
+        reads_clock = any(spec.reads_clock for spec in self.specs)
+        return of_this_task(self.run_id).clock if reads_clock else 0
+
     def run(
         self,
         label: int,

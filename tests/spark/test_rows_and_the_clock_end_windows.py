@@ -1,12 +1,14 @@
-"""Windows in the order of rows on Spark: batch and streaming, resumed, in chains, retried."""
+"""Windows that the watermark does not end, on Spark: batch and streaming, resumed, in chains."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import defaultdict
+from datetime import UTC, datetime
 
 import millstream as ms
+from waiting import until
 
 SCHEMA = "key string, n int, at double"
 FILES = [
@@ -73,3 +75,42 @@ def test_a_batch_emits_incomplete_windows_at_its_end_and_feeds_windows_of_time(s
         assert found(job.rows("sums")) == sorted(complete + rest)
         (row,) = job.rows("overall")
         assert (row["sum"], row["windows"]) == (2047, len(complete + rest))
+
+
+def test_in_a_program_that_ends_all_rows_are_in_the_window_of_the_run(spark):
+    rows = ms.from_rows([(key, n) for key, n, _ in FILES[0]], "key string, n int", name="rows")
+    days = rows.key_by("key").window(ms.processing_time(ms.calendar("year")))
+    totals = days.aggregate(total=ms.sum("n")).collect("totals")
+    for how in ({}, {"spark": spark, "mode": "batch"}, {"spark": spark, "mode": "streaming"}):
+        before = datetime.now(UTC)
+        found = totals.run("totals", **how).wait().rows("totals")
+        assert sorted((row["key"], row["total"]) for row in found) == [("a", 29), ("b", 2)]
+        years = {row["window"]["start"].year for row in found}
+        assert years <= {before.year, datetime.now(UTC).year}
+
+
+def test_the_clock_ends_windows_without_new_rows(spark, tmp_path):
+    write(tmp_path / "rows", 0)
+    by_clock = rows_in(tmp_path / "rows").key_by("key").window(ms.processing_time(ms.fixed("2s")))
+    started = datetime.now(UTC)
+    job = by_clock.aggregate(total=ms.sum("n")).collect("totals").run("totals", spark=spark)
+    try:
+        until(lambda: len(job.rows("totals")) == 2, job)
+    finally:
+        job.stop()
+    found = job.rows("totals")
+    assert sorted((row["key"], row["total"]) for row in found) == [("a", 29), ("b", 2)]
+    for row in found:
+        assert (row["window"]["end"] - row["window"]["start"]).total_seconds() == 2
+        assert started <= row["window"]["end"] <= datetime.now(UTC)
+
+
+def test_a_flush_ends_count_windows_without_new_rows(spark, tmp_path):
+    write(tmp_path / "rows", 1)
+    counted = rows_in(tmp_path / "rows").key_by("key").window(ms.count_window(2, flush="1s"))
+    job = counted.aggregate(total=ms.sum("n")).collect("totals").run("totals", spark=spark)
+    try:
+        until(lambda: len(job.rows("totals")) == 2, job)
+        assert found(job.rows("totals")) == [("a", 64, 0), ("b", 32, 0)]
+    finally:
+        job.stop()
