@@ -207,7 +207,7 @@ class Compiled:
     def expired(self, state: State) -> pl.Expr:
         """Whether a window and all that it holds must go."""
         lateness = self.windowing.allowed_lateness
-        return self.windows.expired(state.watermark, state.now, lateness)
+        return self.windows.expired(state.watermark, lateness, state.now)
 
     def timestamp(self) -> pl.Expr:
         """The event time that a pane carries."""

@@ -45,7 +45,7 @@ class OrderedWindows(Windows):
     def ended(self, watermark: int, now: int) -> pl.Expr:
         return pl.col("ended")
 
-    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
+    def expired(self, watermark: int, allowed_lateness: int, now: int = 0) -> pl.Expr:
         return pl.col("ended")
 
     @abstractmethod

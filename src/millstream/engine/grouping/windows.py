@@ -66,7 +66,7 @@ class Windows(ABC):
         """Whether a window has ended."""
         return watermark >= _END
 
-    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
+    def expired(self, watermark: int, allowed_lateness: int, now: int = 0) -> pl.Expr:
         """Whether a window has expired, with all of its state."""
         if watermark >= END_OF_TIME:
             return pl.lit(True)
@@ -200,7 +200,7 @@ class ClockWindows(Windows):
     def ended(self, watermark: int, now: int) -> pl.Expr:
         return pl.lit(True) if watermark >= END_OF_TIME else now >= _END
 
-    def expired(self, watermark: int, now: int, allowed_lateness: int) -> pl.Expr:
+    def expired(self, watermark: int, allowed_lateness: int, now: int = 0) -> pl.Expr:
         return self.ended(watermark, now)
 
 
