@@ -246,6 +246,22 @@ def test_a_row_that_fails_leaves_state_timers_and_output_as_they_were(engine: st
         processed(Fails, engine).step([("a", 2, 0.0)])
 
 
+def test_errors_and_rejected_rows_have_the_name_that_the_step_was_given(engine: str) -> None:
+    class Fails(ms.Processor):
+        def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+            raise ValueError("no")
+
+    stream = test_stream(COLUMNS, event_time="at").key_by("key")
+    run = Run(stream.process(Fails, schema="what string").named("failing"), engine)
+    with pytest.raises(RunError) as caught:
+        run.step([("a", 2, 0.0)])
+    assert caught.value.step == "failing"
+    rejecting = stream.process(Fails, schema="what string", on_error="reject").named("rejecting")
+    run = Run(rejecting, engine)
+    run.step([("a", 2, 0.0)])
+    assert run.made.rejected[run.node][0].values["step"] == "rejecting"
+
+
 @dataclass
 class Typed:
     number: int = 0

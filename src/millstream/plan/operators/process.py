@@ -90,6 +90,10 @@ class Process(Stateful):
     processing: Processing
     windowing: Windowing
 
+    def __post_init__(self) -> None:
+        # Errors and rejected rows have the name that the step has in its program.
+        object.__setattr__(self, "processing", replace(self.processing, step=self.name))
+
     @property
     def tags(self) -> tuple[str, ...]:
         """Late rows, rejected ones, and the side outputs of the processor."""
