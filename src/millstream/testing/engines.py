@@ -23,7 +23,7 @@ from millstream.reference.operators.grouping import GroupingOperator
 from millstream.reference.operators.operator import Operator, Operators
 from millstream.testing.groupings import Summary, replay_grouping
 from millstream.testing.panes import Panes, Rows
-from millstream.testing.pipelines import checked_grouping, replay_rows, replay_stream
+from millstream.testing.pipelines import checked_program, replay_rows, replay_stream
 
 
 def _columnar_groups(
@@ -85,10 +85,11 @@ def run_stream(node: Node, steps: Sequence[Step], engine: str, follows: bool) ->
     if engine == SPARK:
         from millstream.testing.on_spark import Program, replay_programs
 
-        (panes,) = replay_programs([Program(checked_grouping(node), steps)], follows)
-        return panes
-    replayed = replay_stream if isinstance(node, Grouping) else replay_rows
-    return replayed(node, steps, operators_of(engine), follows)
+        (made,) = replay_programs([Program(checked_program(node), steps)], follows)
+        replayed: Panes | Rows = made
+        return replayed
+    run = replay_stream if isinstance(node, Grouping) else replay_rows
+    return run(node, steps, operators_of(engine), follows)
 
 
 def operators_of(engine: str) -> Operators:

@@ -14,6 +14,7 @@ from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, Source, Stateful, walk
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.process import Process
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
 from millstream.reference.elements import Emission, Late
@@ -57,16 +58,17 @@ def replay_rows(
     with closing(interpreter):
         for i, step in enumerate(steps):
             made = _take(interpreter, step, i, sources)
-            rows += [_replayed(row, i) for row in made.rows[node]]
+            rows += [replayed_row(row, i) for row in made.rows[node]]
             tagged = made.tagged.get(node, {}) if isinstance(node, Stateful) else {}
             for tag, some in tagged.items():
                 found = rows.late if tag == "late" else rows.outputs.setdefault(tag, [])
-                found += [_replayed(row, i) for row in some]
+                found += [replayed_row(row, i) for row in some]
             rows.rejected += [row.values for some in made.rejected.values() for row in some]
     return rows
 
 
-def _replayed(row: Row, step: int) -> ReplayedRow:
+def replayed_row(row: Row, step: int) -> ReplayedRow:
+    """A row as users see it."""
     time = None if row.time is None else seconds(row.time)
     return ReplayedRow(row.values, time, step, row.kind)
 
@@ -79,8 +81,14 @@ def checked_grouping(node: Node) -> Grouping:
     raise PlanError(
         "MS117",
         f"step {node.name!r} has no panes to replay",
-        fix="replay the stream that aggregate() or group() returned",
+        fix="replay the stream that aggregate(), group() or process() returned",
     )
+
+
+def checked_program(node: Node) -> Grouping | Process:
+    """The grouping or processor that Spark replays, in such a graph."""
+    (node,) = with_distinct_names(node)
+    return node if isinstance(node, Process) else checked_grouping(node)
 
 
 def _take(interpreter: Interpreter, step: Step, i: int, sources: dict[str, Schema]) -> Made:
