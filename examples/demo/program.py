@@ -8,8 +8,11 @@ LATENESS = 20.0
 """Seconds for which a window accepts scores after the watermark has passed its end."""
 
 
-def team_totals(servers: str) -> ms.Pipeline:
-    """Totals of each team, every ten seconds of event time, written to a topic exactly once."""
+def team_totals(servers: str | None = None) -> ms.Pipeline:
+    """Totals of each team, every ten seconds of event time, written to a topic exactly once.
+
+    ``millstream run examples/demo/program.py`` runs it on the brokers of this folder.
+    """
     scores = ms.read_kafka(
         "scores", schema="user string, team string, points int, at timestamp",
         event_time="at", watermark=ms.bounded("1s", idle="5s"), servers=servers, name="scores",

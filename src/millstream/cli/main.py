@@ -8,7 +8,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from millstream.cli import checkpoint, consume, groups, help, kafka, produce, topics
+from millstream.cli import (
+    checkpoint,
+    consume,
+    explain,
+    groups,
+    help,
+    jobs,
+    kafka,
+    produce,
+    run,
+    topics,
+)
 from millstream.cli.printing import discard_output, print_error, print_line
 from millstream.model.errors import MillstreamError
 
@@ -54,6 +65,9 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.command("run")(run.command)
+app.add_typer(jobs.app, name="jobs")
+app.command("explain")(explain.command)
 app.add_typer(kafka.app, name="kafka")
 app.add_typer(topics.app, name="topics")
 app.command("produce")(produce.command)

@@ -65,6 +65,8 @@ CODES = {
     "MS224": "an incomplete result table",
     "MS225": "a registry of jobs that cannot be used",
     "MS226": "an unknown job",
+    "MS227": "a program that cannot be run",
+    "MS228": "a job whose state does not allow that",
     "MS229": "a timer that fires without end",
     "MS301": "a step or transcript that cannot be read",
     "MS302": "a transcript that failed",

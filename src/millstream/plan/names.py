@@ -103,7 +103,7 @@ def checked_name(name: Any) -> str:
 def checked_job_name(name: Any) -> str:
     """The name of a job, which is also that of a folder."""
     text = checked_name(name)
-    if text in (".", "..") or any(c in text for c in "/\\\0"):
+    if text in (".", "..") or not text.isprintable() or any(c in text for c in "/\\"):
         raise PlanError(
             "MS113", f"{name!r} is no name of a folder", fix="give a name such as 'team-scores'"
         )

@@ -62,11 +62,17 @@ def current_user() -> str:
 
 
 def spawn(
-    command: Sequence[str], *, cwd: Path, output: Path, environment: Mapping[str, str]
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    output: Path,
+    environment: Mapping[str, str],
+    append: bool = False,
 ) -> Process:
     """Starts a process without parent and terminal, so that it continues when we end."""
+    into = ">>" if append else ">"
     shell = subprocess.run(
-        ["/bin/sh", "-c", '"$@" >"$0" 2>&1 & echo $!', str(output), *command],
+        ["/bin/sh", "-c", f'"$@" {into}"$0" 2>&1 & echo $!', str(output), *command],
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,

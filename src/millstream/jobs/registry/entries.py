@@ -65,6 +65,8 @@ class RunEntry:
     place: Place
     started: float
     ended: float | None
+    stop: bool
+    """Whether somebody has asked it to stop."""
     progress: dict[str, Any] | None
     """As ``Progress.to_dict``, after the last batch."""
 
@@ -144,6 +146,7 @@ def run_entry(row: Any, now: float | None = None) -> RunEntry:
         place=Place.parse(row["process"]),
         started=row["started"],
         ended=row["ended"],
+        stop=bool(row["stop"]),
         progress=json.loads(row["progress"]) if row["progress"] else None,
     )
     if run.state not in ALIVE or run.place.runs(row["beat"], now):

@@ -163,6 +163,24 @@ def local_session(
     return session
 
 
+def session_on(master: str, name: str, kafka: bool) -> SparkSession:
+    """A session on a cluster, or on this machine in as many tasks as ``local[N]`` says."""
+    _point_to_java_and_python(local=master.startswith("local"))
+    builder = SparkSession.builder.master(master).appName(name)
+    connector = _connector(kafka, lambda _: None)
+    settings = {**_NEEDED, **connector, "spark.ui.showConsoleProgress": "false"}
+    if master.startswith("local"):
+        given = master.removeprefix("local").strip("[]")
+        settings = _settings(int(given) if given.isdecimal() else _cores(), False, connector)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    quiet_errors()
+    with less_noise():
+        session = started_jvm(builder.getOrCreate)
+    end_quietly(session)
+    return session
+
+
 def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[str, str]:
     """The settings of a session on this machine."""
     return {
@@ -250,11 +268,13 @@ def _connector(needed: bool, announce: Callable[[str], None]) -> dict[str, str]:
     return {"spark.jars": ",".join(map(str, jars("connector", announce)))}
 
 
-def _point_to_java_and_python() -> None:
-    """Spark runs on the Java that was found, and its workers on this Python."""
+def _point_to_java_and_python(local: bool = True) -> None:
+    """Spark runs on the Java that was found, and its workers here on this Python."""
     home = checked_java(os.environ)
     if home:
         os.environ["JAVA_HOME"] = home
+    if not local:
+        return
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or it looks for one, and says so
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -1,0 +1,143 @@
+"""``millstream run``: runs the pipeline of a file as a job, here or in the background."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from millstream.cli.application import Application
+from millstream.cli.connecting import pairs
+from millstream.cli.printing import AsJson, print_json, print_line
+from millstream.jobs.control import check_is_free
+from millstream.jobs.logs import log_file, write_line
+from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.registry import Registry, job_id, opened_registry
+from millstream.jobs.supervisor import detach
+from millstream.model.errors import MillstreamError
+from millstream.pipeline import Pipeline
+from millstream.plan.names import checked_job_name
+from millstream.plan.nodes import KafkaSource, walk
+from millstream.reports.outcome import error_text
+
+App: TypeAlias = Annotated[
+    str, typer.Argument(metavar="APP.PY[:NAME]", show_default=False, help="A file, and a pipeline.")
+]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="An argument of the function that returns the pipeline. May be repeated.",
+    ),
+]
+
+
+def command(
+    app: App,
+    set_: Set = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="The name of the job. Default: that of the pipeline or file."),
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="The folder of checkpoints. Default: in the data directory."
+        ),
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A Spark cluster, such as spark://host:7077."),
+    ] = None,
+    detached: Annotated[
+        bool, typer.Option("--detach", "-d", help="Run it in the background, supervised.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Runs a pipeline as a job, which resumes from its checkpoint.
+
+    Without `--detach` it runs until it ends or Ctrl-C is pressed.
+    """
+    application = Application.parse(app)
+    settings = pairs(set_, "--set")
+    job_name = checked_job_name(name or application.job_name)
+    folder = checkpoint or str(registry_file().parent / "checkpoints")
+    options = ["--checkpoint", folder, *(["--master", master] if master else [])]
+    launch = _launch(application, job_name, set_ or [], options)
+    with _recorded(application, job_name, f"{folder.rstrip('/')}/{job_name}", launch) as job:
+        pipeline = application.pipeline(settings)
+        if detached:
+            _detach(job, job_name, as_json)
+            return
+        sys.argv = [str(application.file)]  # what the job is recorded as
+        spark = None if master is None else _session(master, job_name, pipeline)
+        pipeline.run(job_name, checkpoint=folder, spark=spark).wait()
+
+
+def _detach(job: str, name: str, as_json: bool) -> None:
+    with opened_registry() as registry, transaction(registry.database):
+        check_is_free(registry, name)  # nobody else can start it meanwhile
+        log = detach(registry, registry.job(job))
+    if as_json:
+        print_json({"started": name, "id": job, "log": str(log)})
+    else:
+        print_line(f"started {name} (id {job}), log {log}")
+
+
+def _launch(
+    application: Application, name: str, settings: list[str], options: list[str]
+) -> dict[str, Any]:
+    """How to start the job again, without ``--detach``."""
+    file = application.file.absolute()
+    target = f"{file}:{application.name}" if application.name else str(file)
+    sets = [part for each in settings for part in ("--set", each)]
+    command = [sys.executable, "-m", "millstream", "run", target, "--name", name, *sets, *options]
+    return {"command": command, "directory": os.getcwd()}
+
+
+@contextmanager
+def _recorded(
+    application: Application, name: str, folder: str, launch: dict[str, Any]
+) -> Iterator[str]:
+    """Registers the job, whose id it gives, and records what fails in the block."""
+    job = job_id(folder)
+    with _without_registry(), opened_registry() as registry, transaction(registry.database):
+        check_is_free(registry, name)
+        registry.register(name, str(application.file.absolute()), folder, launch)
+    try:
+        yield job
+    except Exception as error:
+        with _without_registry(), opened_registry() as registry:
+            _record(registry, job, name, error)
+        raise
+
+
+@contextmanager
+def _without_registry() -> Iterator[None]:
+    """A job runs without a registry, too, and warns of that itself."""
+    try:
+        yield
+    except MillstreamError as error:
+        if error.code != "MS225":
+            raise
+
+
+def _record(registry: Registry, job: str, name: str, error: Exception) -> None:
+    """Records an error as that of a run, unless the run has done so itself."""
+    write_line(log_file(registry.file, name, job), error_text(error))
+    run = registry.job(job).run
+    recorded = run is not None and run.place.process.pid == os.getpid()
+    if not recorded and not (isinstance(error, MillstreamError) and error.code == "MS209"):
+        registry.fail_run(registry.begin_run(job), error_text(error))
+
+
+def _session(master: str, name: str, pipeline: Pipeline) -> Any:
+    from millstream.spark.driver.session import session_on
+
+    kafka = any(isinstance(node, KafkaSource) for node in walk(*pipeline.sinks))
+    return session_on(master, name, kafka)
