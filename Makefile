@@ -17,8 +17,9 @@ demo: setup ## Process team scores live with Kafka and Spark, for a minute (ARGS
 	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
-example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags or every_100_clicks)
-	@$(python) examples/$(NAME).py $(ARGS)
+example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags, every_100_clicks or dstream/…)
+	@JAVA_HOME=$${JAVA_HOME:-$$(cat .venv/java-home)} PYSPARK_PYTHON=$(CURDIR)/$(python) \
+		$(python) examples/$(NAME).py $(ARGS)
 
 test: lint ## Run every check and test (ARGS=... are passed on to pytest)
 	$(heading) 'Tests and examples in the documentation (pytest)'

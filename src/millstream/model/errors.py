@@ -39,6 +39,8 @@ CODES = {
     "MS123": "a window that cannot be made",
     "MS124": "an unknown SQL function",
     "MS125": "an expression that Spark does not accept",
+    "MS128": "a DStream program on Spark Connect",
+    "MS129": "a DStream program that cannot run",
     "MS130": "a processor that cannot run",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",

@@ -1,0 +1,1 @@
+"""Where DStreams get their data from, one file for each kind."""

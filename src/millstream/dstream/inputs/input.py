@@ -1,0 +1,59 @@
+"""What all inputs share: they record what each batch took, so that a retried one takes the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark import RDD
+
+from millstream.dstream.graph.node import Node
+
+
+class Input(Node):
+    """A DStream that data comes in by.
+
+    What a time has is taken once. ``taken`` describes it (file names, offsets, block numbers), and
+    the checkpoint has it before anything of the batch is written, so ``read`` finds it again. The
+    ``position`` is where the next take begins. Both must be picklable.
+    """
+
+    def __init__(self, slide: int) -> None:
+        super().__init__([], slide)
+        self.taken: dict[int, Any] = {}
+
+    def take(self, time: int) -> Any:
+        """What the batch of that time has."""
+        raise NotImplementedError
+
+    def read(self, taken: Any) -> RDD[Any]:
+        """The RDD of what was taken."""
+        raise NotImplementedError
+
+    def position(self) -> Any:
+        """Where the next take begins."""
+
+    def resume(self, position: Any) -> None:
+        """Continues where another run of the program was, with what that run took."""
+
+    def open(self, folder: str | None) -> None:
+        """Starts to receive, if this is an input that receives; a folder outlives the process."""
+
+    def close(self) -> None:
+        """Ends what ``open`` started."""
+
+    def allocate(self, time: int) -> None:
+        """Called at the beginning of every batch, whether any output needs this input or not."""
+
+    def compute(self, time: int) -> RDD[Any]:
+        if time not in self.taken:
+            self.taken[time] = self.take(time)
+        return self.read(self.taken[time])
+
+    def kept(self) -> int:
+        """How many milliseconds of ``taken`` are needed."""
+        return self.remember
+
+    def forget(self, now: int) -> None:
+        super().forget(now)
+        for time in [time for time in self.taken if time <= now - self.kept()]:
+            del self.taken[time]

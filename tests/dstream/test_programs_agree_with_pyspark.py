@@ -1,0 +1,129 @@
+"""Programs have the same batches on ``millstream.dstream`` and on ``pyspark.streaming``."""
+
+from __future__ import annotations
+
+import operator
+
+import pyspark.streaming
+import pytest
+from pyspark import StorageLevel
+
+import millstream.dstream
+from dstream_programs import batches_of
+
+NUMBERS = [[3, 1, 2], [5], [], [2, 2, 7, 1], [4, 4], [9], [1, 2, 3], [8]]
+PAIRS = [[("a", 1), ("b", 2), ("a", 3)], [("b", 4)], [], [("c", 5), ("a", 6)], [("b", 7), ("b", 8)]]
+OTHERS = [[("a", 10)], [("b", 20), ("d", 30)], [("a", 40)], [], [("b", 50), ("c", 60)]]
+
+
+def elements(ssc):
+    numbers = ssc.queueStream(NUMBERS)
+    others = ssc.queueStream(NUMBERS[::-1])
+    doubled = numbers.map(lambda n: n * 2)
+    kept = doubled.persist(StorageLevel.MEMORY_AND_DISK)
+    return {
+        "map": doubled,
+        "persist": kept.map(str),
+        "cache": numbers.map(lambda n: n + 1).cache().filter(lambda n: n > 3),
+        "flatMap": numbers.flatMap(range),
+        "filter": numbers.filter(lambda n: n % 2),
+        "mapPartitions": numbers.repartition(1).mapPartitions(lambda items: [sorted(items)]),
+        "mapPartitionsWithIndex": numbers.mapPartitionsWithIndex(lambda i, ns: [(i, sum(ns))]),
+        "glom": numbers.glom(),
+        "count": numbers.count(),
+        "reduce": numbers.reduce(operator.add),
+        "countByValue": numbers.countByValue(),
+        "repartition": numbers.repartition(3).glom().count(),
+        "union": numbers.union(others),
+        "union of all": ssc.union(numbers, others, doubled),
+        "transform": numbers.transform(lambda rdd: rdd.distinct()),
+        "transform to nothing": numbers.transform(lambda time, rdd: None),
+        "transform pairs": numbers.transform(lambda rdd: rdd.cartesian(rdd)),
+        "transform of all": ssc.transform([numbers, others], lambda rdds: rdds[1].union(rdds[0])),
+        "transformWith": numbers.transformWith(lambda a, b: a.subtract(b), others),
+        "transformWith time": numbers.transformWith(lambda _, a, b: a.intersection(b), others),
+    }
+
+
+def pairs(ssc):
+    left, right = ssc.queueStream(PAIRS), ssc.queueStream(OTHERS)
+    return {
+        "mapValues": left.mapValues(str),
+        "flatMapValues": left.flatMapValues(range),
+        "reduceByKey": left.reduceByKey(operator.add),
+        "combineByKey": left.combineByKey(str, lambda s, n: s + str(n), operator.add, 1),
+        "groupByKey": left.groupByKey().mapValues(sorted),
+        "partitionBy": left.partitionBy(3, ord).glom(),
+        "cogroup": left.cogroup(right).mapValues(lambda both: [sorted(each) for each in both]),
+        "join": left.join(right),
+        "leftOuterJoin": left.leftOuterJoin(right, 1),
+        "rightOuterJoin": left.rightOuterJoin(right),
+        "fullOuterJoin": left.fullOuterJoin(right, 3),
+    }
+
+
+def windows(ssc):
+    numbers, keyed = ssc.queueStream(NUMBERS), ssc.queueStream(PAIRS)
+
+    def apart(a, b):  # shows where the inverse function was used
+        return a - b + 1000
+
+    return {
+        "window": numbers.window(1.5),
+        "window that slides": numbers.window(1.5, 1),
+        "window with gaps": numbers.window(0.5, 1.5),
+        "window of windows": numbers.window(1, 1).window(2, 1).count(),
+        "reduceByWindow": numbers.reduceByWindow(operator.add, None, 1.5, 0.5),
+        "reduceByWindow back": numbers.reduceByWindow(operator.add, apart, 2.5, 0.5),
+        "countByWindow": numbers.countByWindow(1.5, 0.5),
+        "countByWindow of five": numbers.countByWindow(2.5, 0.5),
+        "countByValueAndWindow": numbers.countByValueAndWindow(2.5, 0.5),
+        "groupByKeyAndWindow": keyed.groupByKeyAndWindow(1.5, 0.5).mapValues(sorted),
+        "reduceByKeyAndWindow": keyed.reduceByKeyAndWindow(operator.add, None, 1.5, 1),
+        "four slides": keyed.reduceByKeyAndWindow(operator.add, apart, 2, 0.5),
+        "five slides": keyed.reduceByKeyAndWindow(operator.add, apart, 2.5, 0.5),
+        "five long slides": keyed.reduceByKeyAndWindow(operator.add, operator.sub, 5, 1),
+        "default slide": keyed.reduceByKeyAndWindow(operator.add, operator.sub, 2.5),
+        "filterFunc": keyed.reduceByKeyAndWindow(
+            operator.add, operator.sub, 2.5, 0.5, 1, lambda pair: pair[1] > 5
+        ),
+    }
+
+
+def states(ssc):
+    keyed = ssc.queueStream(PAIRS)
+
+    def total(values, state):
+        return sum(values) + (state or 0)
+
+    def removed_when_silent(values, state):
+        return sum(values) + (state or 0) if values else None
+
+    totals = keyed.updateStateByKey(total)
+    initial = ssc.sparkContext.parallelize([("a", 100), ("z", 1)])
+    return {
+        "updateStateByKey": totals,
+        "removed": keyed.updateStateByKey(removed_when_silent, 1),
+        "initial": keyed.updateStateByKey(total, initialRDD=initial),
+        "initial list": keyed.updateStateByKey(total, initialRDD=[("b", 5)]),
+        "window of states": totals.window(1, 1).mapValues(lambda n: n + 1),
+        "state of windows": keyed.window(1, 1).updateStateByKey(total),
+        "checkpoint": keyed.updateStateByKey(total).checkpoint(1),
+    }
+
+
+def queues(ssc):
+    rdds = [ssc.sparkContext.parallelize(each, 2) for each in NUMBERS[:3]]
+    return {
+        "RDDs": ssc.queueStream(rdds),
+        "all at once": ssc.queueStream(rdds, oneAtATime=False),
+        "default": ssc.queueStream(rdds, default=rdds[0]),
+        "default list": ssc.queueStream(NUMBERS[:2], False, [6, 7]),
+        "only default": ssc.queueStream([], default=[1]),
+    }
+
+
+@pytest.mark.parametrize("program", [elements, pairs, windows, states, queues])
+def test_every_batch_has_what_it_has_in_pyspark(context, program):
+    ours = batches_of(millstream.dstream, context, program, 9)
+    assert ours == batches_of(pyspark.streaming, context, program, 9)

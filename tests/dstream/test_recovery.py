@@ -1,0 +1,173 @@
+"""Programs continue from their checkpoints: each batch is there once, and counts once."""
+
+from __future__ import annotations
+
+import ast
+import socket
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import dstream_counts
+from millstream.dstream import StreamingContext
+from millstream.model.errors import PlanError
+from waiting import until
+
+INTERVAL = 1000 * dstream_counts.INTERVAL
+
+
+def batches(output: Path, name: str, ending: str = "") -> dict[int, dict]:
+    """What ``saveAsTextFiles`` wrote: pairs, by the time of the batch."""
+    found = {}
+    for folder in output.glob(f"{name}-*{ending}"):
+        if (folder / "_SUCCESS").exists():
+            lines = [
+                line for part in folder.glob("part-*") for line in part.read_text().split("\n")
+            ]
+            pairs = [ast.literal_eval(line) for line in lines if line]
+            assert len(pairs) == len(dict(pairs))
+            found[int(folder.name.removesuffix(ending).rpartition("-")[2])] = dict(pairs)
+    return found
+
+
+def put(folder: Path, name: str, *lines: str) -> None:
+    """Moves a file into the folder, as users have to."""
+    hidden = folder / f".{name}"
+    hidden.write_text("".join(f"{line}\n" for line in lines))
+    hidden.rename(folder / name)
+
+
+def check(output: Path, sent: Counter) -> None:
+    """Every batch is there; they add up to what was sent, and so do state and windows."""
+    each, totals, window = (
+        batches(output, "batch", ".txt"), batches(output, "totals"), batches(output, "window"),
+    )  # fmt: skip
+    complete = each.keys() & totals.keys() & window.keys()
+    first, last = min(complete), max(complete)
+    assert sorted(complete) == [*range(first, last + 1, INTERVAL)]
+    so_far: Counter = Counter()
+    for time in range(first, last + 1, INTERVAL):
+        so_far.update(each[time])
+        assert totals[time] == so_far
+        in_window: Counter = Counter()
+        for other in range(time - 4 * INTERVAL, time + 1, INTERVAL):
+            in_window.update(each.get(other, {}))
+        assert {key: n for key, n in window[time].items() if n} == in_window
+    assert so_far == sent
+
+
+def shown(output: Path, sent: Counter) -> bool:
+    """Whether the state has all that was sent."""
+    totals, last = batches(output, "totals"), batches(output, "batch", ".txt")
+    return any(totals[time] == sent for time in totals.keys() & last.keys())
+
+
+def test_a_program_continues_after_a_stop_with_state_windows_and_missed_batches(context, tmp_path):
+    files, output, checkpoint = (tmp_path / name for name in ("files", "output", "checkpoint"))
+    files.mkdir()
+
+    def start() -> StreamingContext:
+        ssc = StreamingContext.getOrCreate(
+            str(checkpoint), lambda: dstream_counts.program(context, str(files), str(output))
+        )
+        ssc.start()
+        return ssc
+
+    ssc = start()
+    until(lambda: batches(output, "totals"))
+    put(files, "1", "a", "b", "a")
+    until(lambda: shown(output, Counter("aba")))
+    ssc.stop(False)
+    put(files, "2", "b", "c")  # while it does not run
+    ssc = start()
+    assert ssc.sparkContext is context
+    until(lambda: shown(output, Counter("ababc")))
+    ssc.stop(False, True)
+    check(output, Counter("ababc"))
+
+
+def test_lines_of_a_socket_are_received_once_and_not_lost_by_a_restart(context, tmp_path):
+    seen: dict = {}
+    server = socket.create_server(("127.0.0.1", 0))
+    connections: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            connections.append(server.accept()[0])
+
+    threading.Thread(target=accept, daemon=True).start()
+
+    def setup() -> StreamingContext:
+        ssc = StreamingContext(context, 0.5)
+        words = ssc.socketTextStream("127.0.0.1", server.getsockname()[1]).flatMap(str.split)
+        totals = words.map(lambda word: (word, 1)).updateStateByKey(
+            lambda new, total: sum(new) + (total or 0)
+        )
+        totals.saveAsTextFiles(f"{tmp_path}/totals")
+        return ssc
+
+    def totals() -> dict[int, dict]:
+        return batches(tmp_path, "totals")
+
+    for text, expected in (("a b a\nc\nd", {"a": 2, "b": 1, "c": 1}), ("e\n", {"d": 1, "e": 1})):
+        ssc = StreamingContext.getOrCreate(str(tmp_path / "checkpoint"), setup)
+        count = len(connections)
+        ssc.start()
+        until(lambda: len(connections) > count)  # noqa: B023
+        connections[-1].sendall(text.encode())
+        seen |= expected
+        until(lambda: any(seen.items() <= each.items() for each in totals().values()))  # noqa: B023
+        connections[-1].close()
+        ssc.stop(False, True)
+    assert totals()[max(totals())] == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1}
+    server.close()
+
+
+def test_binary_records_have_the_given_length(context, tmp_path):
+    ssc = StreamingContext(context, 0.2)
+    found: list = []
+    ssc.binaryRecordsStream(str(tmp_path), 3).foreachRDD(lambda rdd: found.extend(rdd.collect()))
+    ssc.start()
+    try:
+        (tmp_path / ".part").write_bytes(b"abcdef")
+        (tmp_path / ".part").rename(tmp_path / "whole")
+        until(lambda: found)
+    finally:
+        ssc.stop(False)
+    assert found == [b"abc", b"def"]
+
+
+@pytest.mark.parametrize("as_rdds", [False, True])
+def test_a_queue_of_lists_can_be_resumed_and_one_of_rdds_cannot(context, tmp_path, as_rdds):
+    queue = [[n] for n in range(100)]
+    given = [context.parallelize(each) for each in queue] if as_rdds else queue
+
+    def setup() -> StreamingContext:
+        ssc = StreamingContext(context, 0.2)
+        ssc.queueStream(given).map(str).saveAsTextFiles(f"{tmp_path}/batch")
+        return ssc
+
+    for _ in range(2):
+        written = len([*tmp_path.glob("batch-*")])
+        ssc = StreamingContext.getOrCreate(str(tmp_path / "checkpoint"), setup)
+        if as_rdds and written:
+            with pytest.raises(PlanError, match="the RDDs of a queueStream"):
+                ssc.start()
+            return
+        ssc.start()
+        until(lambda: len([*tmp_path.glob("batch-*")]) > written + 2)  # noqa: B023
+        ssc.stop(False)
+    folders = [each for each in sorted(tmp_path.glob("batch-*")) if (each / "_SUCCESS").exists()]
+    texts = ["".join(part.read_text() for part in each.glob("part-*")) for each in folders]
+    assert [int(text) for text in texts] == [*range(len(folders))]
+
+
+def test_a_function_that_needs_the_spark_context_cannot_be_checkpointed(context, tmp_path):
+    ssc = StreamingContext(context, 1)
+    ssc.queueStream([[1]]).foreachRDD(lambda rdd: context.parallelize([1]))
+    ssc.checkpoint(str(tmp_path))
+    with pytest.raises(Exception, match="attempting to reference SparkContext"):
+        ssc.start()
+    ssc.stop(False)
