@@ -12,6 +12,8 @@ import millstream as ms
 from millstream.testing import Elements, ProcessingTime, Watermark
 
 KEYS = ("a", "b")
+LAST_SECOND = 253_402_300_799
+"""That of the year 9999."""
 
 NUMBERS = {
     "digits": [*range(10), None],
@@ -143,9 +145,9 @@ def _with_running_times(script, start):
     watermark, clock, made = start, 0, []
     for step in script:
         if isinstance(step, list):
-            made.append(Elements((k, v, watermark + delta) for k, v, delta in step))
+            made.append(Elements((k, v, min(watermark + d, LAST_SECOND)) for k, v, d in step))
         elif step[0] == "W":
-            watermark += step[1]
+            watermark = min(watermark + step[1], LAST_SECOND)
             made.append(Watermark(watermark))
         else:
             clock += step[1]

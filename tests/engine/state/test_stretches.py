@@ -77,7 +77,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     st.integers(2, 30),
     st.integers(1, 9),
