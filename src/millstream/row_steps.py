@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from millstream.branches import Branches
+from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.plan.build import steps as building
 from millstream.plan.build.branch import branch
@@ -126,16 +127,26 @@ class RowSteps(Writable):
         """
         return self._then(building.function(self.node, "map_batches", function, schema, on_error))
 
-    def with_event_time(self, column: str, watermark: WatermarkPolicy | None = None) -> Self:
+    def with_event_time(
+        self,
+        column: str,
+        watermark: WatermarkPolicy | None = None,
+        unit: TimeUnit | None = None,
+    ) -> Self:
         """The rows with the event time in a column.
 
-        The column has timestamps, dates, or numbers of seconds since 1970-01-01 UTC.
+        The column has timestamps, dates, or numbers of seconds since 1970-01-01 UTC; ``unit`` says
+        what else numbers count: ``ms``, ``us`` or ``ns``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(10.0,)], schema="at double").with_event_time("at", ms.bounded("30s"))
         <Stream 'event_time-1': at DOUBLE>
+        >>> millis = ms.from_rows([(1_763_400_000_000,)], schema="at bigint")
+        >>> hours = millis.with_event_time("at", unit="ms").window(ms.fixed("1h"))
+        >>> [str(row["window"]["start"]) for row in hours.group().collect().run().rows()]
+        ['2025-11-17 17:00:00+00:00']
         """
-        return self._then(building.event_time(self.node, column, watermark))
+        return self._then(building.event_time(self.node, column, watermark, unit))
 
     def _then(self, node: Node) -> Self:
         return type(self)(node, self.settings.over(node))

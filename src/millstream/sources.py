@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from millstream.model.arguments import checked_count, one_of
 from millstream.model.errors import PlanError, in_step
+from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import WatermarkPolicy, ascending
 from millstream.plan.build.files import (
     LINES,
@@ -55,11 +56,14 @@ def from_rows(
     event_time: str | None = None,
     watermark: WatermarkPolicy | None = None,
     name: str | None = None,
+    unit: TimeUnit | None = None,
 ) -> Stream:
     """A bounded stream of the given rows.
 
     Rows are dicts, tuples in the order of the schema, or dataclass instances, which need no other
     schema. If there is one column, its value alone is a row.
+
+    Numbers of the event time are of ``unit``: ``s`` (the default), ``ms``, ``us`` or ``ns``.
 
     >>> from_rows(["to", "be"], schema="word string")
     <Stream 'rows-1': word STRING>
@@ -69,7 +73,7 @@ def from_rows(
     step = _step("rows", name)
     known, made = rows_of(rows, schema, step)
     stream = Stream(RowsSource(step, known, True, made))
-    return _timed(stream, event_time, watermark)
+    return _timed(stream, event_time, watermark, unit)
 
 
 def read_files(
@@ -85,6 +89,7 @@ def read_files(
     on_malformed: OnMalformed = "reject",
     optional: Iterable[str] = (),
     name: str | None = None,
+    unit: TimeUnit | None = None,
 ) -> Stream:
     """A stream of the rows of files in a folder, and of files that are added to it later.
 
@@ -100,6 +105,8 @@ def read_files(
 
     ``split`` names a column: rows with equal values there form a split, with its own watermark, and
     a window ends when all splits have passed its end. So a split that is behind others is not late.
+
+    Numbers of the event time are of ``unit``: ``s`` (the default), ``ms``, ``us`` or ``ns``.
 
     >>> import millstream as ms
     >>> ms.read_files(
@@ -135,7 +142,7 @@ def read_files(
             optional=checked_columns(optional, "optional", columns),
         )
         check_read(source)
-    return _timed(Stream(source), event_time, watermark)
+    return _timed(Stream(source), event_time, watermark, unit)
 
 
 def read_kafka(
@@ -153,13 +160,15 @@ def read_kafka(
     servers: str | Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
     name: str | None = None,
+    unit: TimeUnit | None = None,
 ) -> Stream:
     """A stream of the records of Kafka topics; each partition has its own watermark.
 
     ``format`` is the format of the records' values: ``json`` or ``csv`` with the columns of a
     schema, ``text``, ``raw`` (the whole record as columns), or a function that returns a row for
     such a raw record. Records that cannot be decoded go to ``rejected``. ``metadata`` adds columns
-    with properties of the record: key, topic, partition, offset, timestamp, headers.
+    with properties of the record: key, topic, partition, offset, timestamp, headers. Numbers of the
+    event time are of ``unit``: ``s`` (the default), ``ms``, ``us`` or ``ns``.
 
     ``start`` is ``earliest``, ``latest``, an instant, or offsets by partition; it counts when a job
     starts for the first time; a resumed job continues at its last position. With ``until``, which
@@ -218,7 +227,7 @@ def read_kafka(
     stream = Stream(source)
     if callable(chosen):
         stream = stream.map(chosen, schema, on_error="reject")
-    return _timed(stream, event_time, watermark)
+    return _timed(stream, event_time, watermark, unit)
 
 
 def read_socket(
@@ -277,8 +286,11 @@ def from_dataframe(
     watermark: WatermarkPolicy | None = None,
     split: str | None = None,
     name: str | None = None,
+    unit: TimeUnit | None = None,
 ) -> Stream:
     """A stream of the rows of a PySpark DataFrame; it is endless for a streaming DataFrame.
+
+    Numbers of the event time are of ``unit``: ``s`` (the default), ``ms``, ``us`` or ``ns``.
 
     >>> import millstream as ms
     >>> events = spark.readStream.table("events")  # doctest: +SKIP
@@ -290,7 +302,7 @@ def from_dataframe(
         columns = frame_schema(checked_frame(frame))
         bounded, by = not frame.isStreaming, _split(split, columns)
         source = FrameSource(step, columns, bounded=bounded, split=by, frame=frame)
-    return _timed(Stream(source), event_time, watermark)
+    return _timed(Stream(source), event_time, watermark, unit)
 
 
 def test_stream(
@@ -298,8 +310,11 @@ def test_stream(
     event_time: str | None = None,
     watermark: WatermarkPolicy | None = None,
     name: str | None = None,
+    unit: TimeUnit | None = None,
 ) -> Stream:
     """An endless stream whose rows come from replay steps.
+
+    Numbers of the event time are of ``unit``: ``s`` (the default), ``ms``, ``us`` or ``ns``.
 
     >>> test_stream("user string, at timestamp", event_time="at", name="clicks")
     <Stream 'event_time-1': user STRING, at TIMESTAMP>
@@ -307,7 +322,7 @@ def test_stream(
     step = _step("test", name)
     with in_step(step):
         source = TestSource(step, Schema.of(schema), bounded=False)
-    return _timed(Stream(source), event_time, watermark)
+    return _timed(Stream(source), event_time, watermark, unit)
 
 
 test_stream.__test__ = False  # type: ignore[attr-defined] # its name starts like a test's
@@ -329,14 +344,20 @@ def _host(host: Any) -> str:
     )
 
 
-def _timed(stream: Stream, column: str | None, watermark: WatermarkPolicy | None) -> Stream:
+def _timed(
+    stream: Stream,
+    column: str | None,
+    watermark: WatermarkPolicy | None,
+    unit: TimeUnit | None = None,
+) -> Stream:
     if column is not None:
-        return stream.with_event_time(column, watermark)
-    if watermark is not None:
-        raise PlanError(
-            "MS115",
-            f"watermark={watermark!r} has no event time to follow",
-            fix="name the column of the event time as well: event_time='at'",
-            step=stream.node.name,
-        )
+        return stream.with_event_time(column, watermark, unit)
+    for given, what in ((watermark, "watermark"), (unit, "unit")):
+        if given is not None:
+            raise PlanError(
+                "MS115",
+                f"{what}={given!r} has no event time to follow",
+                fix="name the column of the event time as well: event_time='at'",
+                step=stream.node.name,
+            )
     return stream

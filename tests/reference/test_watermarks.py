@@ -146,7 +146,7 @@ def test_a_policy_that_cannot_work_is_refused(make, message):
 def test_event_times_in_milliseconds_are_rejected_with_a_suggestion():
     panes = run(counts(ms.ascending()), at(1_763_400_000_000, 1_763_400_000_000_000, 1e17))
     assert [row["reason"].partition("9999")[2] for row in panes.rejected] == [
-        ", and looks like milliseconds: divide it by 1000",
-        ", and looks like microseconds: divide it by 1000000",
+        ", and looks like milliseconds: write unit='ms'",
+        ", and looks like microseconds: write unit='us'",
         "",
     ]

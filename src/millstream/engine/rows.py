@@ -12,6 +12,7 @@ from millstream.engine.operator import INDEX
 from millstream.engine.python_rows import python_columns
 from millstream.model.errors import RunError
 from millstream.model.instants import FIRST, LAST, START_OF_TIME
+from millstream.model.time_units import UNITS, TimeUnit
 from millstream.plan.records import record_text
 from millstream.plan.types.schema import Schema
 from millstream.reference.rows import Row, why_no_time
@@ -122,29 +123,31 @@ def rejected_rows(step: str, reasons: list[str], records: list[str]) -> pl.DataF
     return with_time(table)
 
 
-def timed(rows: pl.DataFrame, step: str, column: str) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+def timed(
+    rows: pl.DataFrame, step: str, column: str, unit: TimeUnit = "s"
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """The rows with the event time that a column says, and those that have none, if there are."""
-    micros = micros_of(rows[column])
+    micros = micros_of(rows[column], unit)
     with_times = rows.with_columns(micros.alias(TIME))
     if not micros.null_count():
         return with_times, None
     good, bad = with_times.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
-    reasons = [f"event time {column!r}: {why_no_time(record[column])}" for record in records]
+    reasons = [f"event time {column!r}: {why_no_time(record[column], unit)}" for record in records]
     return good, rejected_rows(step, reasons, [record_text(record) for record in records])
 
 
-def micros_of(values: pl.Series) -> pl.Series:
+def micros_of(values: pl.Series, unit: TimeUnit = "s") -> pl.Series:
     """Instants in microseconds; null where there is none, or outside of the years 1 to 9999."""
-    kind = values.dtype
+    kind, factor, divisor = values.dtype, UNITS[unit].factor, UNITS[unit].divisor
     if kind.is_temporal():
         micros = values.cast(pl.Datetime("us")).to_physical()
     elif kind.is_integer():
-        seconds = values.cast(pl.Int64)
-        inside = seconds.is_between(FIRST // 1_000_000, LAST // 1_000_000).fill_null(False)
-        micros = seconds.set(~inside, None) * 1_000_000
+        numbers = values.cast(pl.Int64)
+        inside = numbers.is_between(-(2**63 // factor), (2**63 - 1) // factor).fill_null(False)
+        micros = numbers.set(~inside, None) * factor // divisor
     else:
-        exact = values.cast(pl.Float64) * 1_000_000
+        exact = values.cast(pl.Float64) * factor / divisor
         inside = exact.is_between(float(FIRST), float(LAST)).fill_null(False)
         micros = exact.set(~inside, None).round().cast(pl.Int64)
     inside = micros.is_between(FIRST, LAST)

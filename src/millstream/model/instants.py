@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from millstream.model.durations import FOREVER
 from millstream.model.errors import PlanError
+from millstream.model.time_units import UNITS, TimeUnit
 
 Instant = int | float | datetime | str
 """What a user may write for a point in time; numbers are seconds since 1970-01-01 UTC."""
@@ -29,12 +30,8 @@ def instant(value: Instant, *, what: str = "time") -> int:
     """
     if isinstance(value, bool):
         raise _unreadable(value, what)
-    if isinstance(value, int):
-        return _in_range(value * 1_000_000, value, what)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise _unreadable(value, what)
-        return _in_range(round(value * 1_000_000), value, what)
+    if isinstance(value, int | float):
+        return number_instant(value, "s", what=what)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -49,6 +46,17 @@ def instant(value: Instant, *, what: str = "time") -> int:
             )
         return (value - _EPOCH) // timedelta(microseconds=1)
     raise _unreadable(value, what)
+
+
+def number_instant(value: int | float, unit: TimeUnit, *, what: str = "time") -> int:
+    """The instant that a number of that unit since 1970-01-01 UTC names.
+
+    >>> number_instant(1500, "ms"), number_instant(0.25, "s")
+    (1500000, 250000)
+    """
+    if not math.isfinite(value):
+        raise _unreadable(value, what)
+    return _in_range(UNITS[unit].micros(value), value, what)
 
 
 def seconds(us: int) -> float:

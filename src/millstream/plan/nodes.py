@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
+from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.plan.layouts import Layout, layout_of
 from millstream.plan.sql.expressions import Expression
@@ -171,10 +172,14 @@ class OneInput(Node):
 
 @dataclass(frozen=True, eq=False)
 class EventTime(OneInput):
-    """Takes each row's event time from a column; rows without one are rejected."""
+    """Takes each row's event time from a column; rows without one are rejected.
+
+    ``unit`` is that of numbers, in the column of a punctuated watermark as well.
+    """
 
     column: str
     watermark: WatermarkPolicy | None
+    unit: TimeUnit = "s"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from millstream.model.errors import PlanError
-from millstream.model.instants import END_OF_TIME, START_OF_TIME, instant
+from millstream.model.instants import END_OF_TIME, START_OF_TIME, instant, number_instant
 from millstream.model.panes import Kind
+from millstream.model.time_units import UNITS, TimeUnit, Unit
 from millstream.model.windows import Interval
 from millstream.reference.elements import Emission, Late
 
@@ -38,8 +39,8 @@ def row_order(row: Row) -> tuple[int, Any]:
     return (START_OF_TIME if row.time is None else row.time, row.place)
 
 
-def event_time(value: Any) -> int:
-    """The instant that a column's value names: a timestamp, a date, or a number of seconds.
+def event_time(value: Any, unit: TimeUnit = "s") -> int:
+    """The instant that a column's value names: a timestamp, a date, or a number of that unit.
 
     A timestamp without a zone is in UTC, as everywhere in Millstream.
     """
@@ -48,56 +49,38 @@ def event_time(value: Any) -> int:
     if isinstance(value, date):
         return instant(datetime(value.year, value.month, value.day, tzinfo=UTC))
     if isinstance(value, Decimal):
-        return instant(float(value))
+        return number_instant(float(value), unit)
     if isinstance(value, int | float):
-        return instant(value)
+        return number_instant(value, unit)
     raise PlanError("MS118", f"{value!r} is not a point in time", fix="give a timestamp")
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit that times are given in by mistake, where seconds are expected."""
-
-    name: str
-    in_a_second: int
-
-    @property
-    def first(self) -> int:
-        """The year 2000 in this unit; in seconds it is far after the year 9999."""
-        return 946_684_800 * self.in_a_second
-
-    @property
-    def last(self) -> int:
-        """The year 2100 in this unit."""
-        return 4_102_444_800 * self.in_a_second
-
-
-UNITS = (
-    Unit("milliseconds", 10**3),
-    Unit("microseconds", 10**6),
-    Unit("nanoseconds", 10**9),
-)
 LOOKS_LIKE = "looks like"
-"""What the reason contains for a number that is likely to be of another unit than seconds."""
+"""What the reason contains for a number that is likely to be of another unit."""
 
 
-def why_no_time(value: Any) -> str:
+def why_no_time(value: Any, unit: TimeUnit = "s") -> str:
     """Why a column's value is no event time; which value it was is in the rejected record.
 
     >>> why_no_time(None), why_no_time(float("nan")), why_no_time(10**20)
     ('it is null', 'it is no point in time', 'it is outside the years 1 to 9999')
     >>> why_no_time(1_763_400_000_000)
-    'it is outside the years 1 to 9999, and looks like milliseconds: divide it by 1000'
+    "it is outside the years 1 to 9999, and looks like milliseconds: write unit='ms'"
     """
     if value is None:
         return "it is null"
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return "it is no point in time"
     outside = "it is outside the years 1 to 9999"
-    for unit in UNITS:
-        if isinstance(value, int | float | Decimal) and unit.first <= value <= unit.last:
-            return f"{outside}, and {LOOKS_LIKE} {unit.name}: divide it by {unit.in_a_second}"
+    for other in finer_units(unit):
+        if isinstance(value, int | float | Decimal) and other.first <= value <= other.last:
+            return f"{outside}, and {LOOKS_LIKE} {other.name}: write unit={other.symbol!r}"
     return outside
+
+
+def finer_units(unit: TimeUnit) -> list[Unit]:
+    """The units whose numbers for the years 2000 to 2100 are too large for ``unit``."""
+    return [other for other in UNITS.values() if other.in_a_second > UNITS[unit].in_a_second]
 
 
 def timestamp(us: int) -> datetime | None:

@@ -52,9 +52,10 @@ def _with_event_time(node: nodes.EventTime, step: Step) -> list[Row]:
     for row in step.rows[node.input]:
         value = row.values[node.column]
         try:
-            timed.append(Row(row.values, event_time(value), row.kind, row.place))
+            timed.append(Row(row.values, event_time(value, node.unit), row.kind, row.place))
         except (ValueError, ArithmeticError, MillstreamError):
-            step.reject(node, f"event time {node.column!r}: {why_no_time(value)}", row.values)
+            why = why_no_time(value, node.unit)
+            step.reject(node, f"event time {node.column!r}: {why}", row.values)
     return timed if node.watermark is None else _followed(node, node.watermark, timed, step)
 
 
@@ -66,7 +67,7 @@ def _followed(
     latest = None if ahead is None or step.clock is None else latest_time(step.clock, ahead)
     kept, times = [], []
     for row in rows:
-        time = _time_to_follow(policy, row)
+        time = _time_to_follow(node, policy, row)
         if ahead is not None and latest is not None and time is not None and time > latest:
             step.ahead.setdefault(node, []).append(row)
             if policy.on_ahead == "reject":
@@ -81,11 +82,11 @@ def _followed(
     return kept
 
 
-def _time_to_follow(policy: WatermarkPolicy, row: Row) -> int | None:
+def _time_to_follow(node: nodes.EventTime, policy: WatermarkPolicy, row: Row) -> int | None:
     if not isinstance(policy, Punctuated):
         return row.time
     try:
-        return event_time(row.values[policy.column])
+        return event_time(row.values[policy.column], node.unit)
     except (ValueError, ArithmeticError, MillstreamError):
         return None
 

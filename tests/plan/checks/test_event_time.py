@@ -86,3 +86,35 @@ def test_a_watermark_must_be_a_policy_and_have_an_event_time() -> None:
         UNTIMED.with_event_time("at", "30s")  # type: ignore[arg-type]
     with pytest.raises(ms.PlanError, match="MS115 in step 'rows-1'"):
         ms.from_rows([], schema="at timestamp", watermark=ms.bounded("30s"))
+
+
+@pytest.mark.parametrize("type", ["bigint", "int", "double", "decimal(20, 3)"])
+def test_numbers_may_be_of_another_unit(type: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ms.from_rows([], schema=f"at {type}", event_time="at", unit="ms")
+    assert rows.node.unit == "ms"  # type: ignore[attr-defined]
+    rows.explain()
+    assert "from  at in milliseconds" in capsys.readouterr().out
+    assert ms.from_rows([], schema=f"at {type}").with_event_time("at").node.unit == "s"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("type", ["timestamp", "timestamp_ntz", "date"])
+def test_timestamps_and_dates_have_no_unit(type: str) -> None:
+    with pytest.raises(ms.PlanError) as caught:
+        ms.from_rows([], schema=f"at {type}", event_time="at", unit="s")
+    assert (caught.value.code, caught.value.step) == ("MS113", "event_time-1")
+    assert caught.value.what == f"unit='s' is for numbers, but 'at' is {type.upper()}"
+    assert caught.value.fix == "leave unit out"
+
+
+def test_a_unit_is_one_of_four_and_needs_an_event_time() -> None:
+    with pytest.raises(ms.PlanError, match="MS113 in step 'event_time-1': unit='millis' is not"):
+        ms.from_rows([], schema="at bigint", event_time="at", unit="millis")  # type: ignore[arg-type]
+    with pytest.raises(ms.PlanError, match="MS115 in step 'rows-1': unit='ms' has no event time"):
+        ms.from_rows([], schema="at bigint", unit="ms")
+
+
+def test_the_advice_to_add_a_watermark_repeats_the_unit() -> None:
+    rows = ms.read_files("rows", "json", schema="at bigint", event_time="at", unit="us")
+    with pytest.raises(ms.PlanError) as caught:
+        rows.window(ms.fixed("1m")).aggregate(n=ms.count())
+    assert "event_time='at', watermark=ms.bounded('30s'), unit='us'" in caught.value.fix

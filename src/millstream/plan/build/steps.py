@@ -13,7 +13,7 @@ from millstream.plan.build.functions import (
     result_schema,
 )
 from millstream.plan.checks.column_names import check_column_names
-from millstream.plan.checks.event_time import checked_event_time, checked_watermark
+from millstream.plan.checks.event_time import checked_event_time, checked_unit, checked_watermark
 from millstream.plan.checks.file_columns import check_writable
 from millstream.plan.checks.missing_watermark import check_splits_are_followed
 from millstream.plan.checks.retractions import (
@@ -112,13 +112,14 @@ def function(
         return Function(step, made, input, shape, checked, checked_on_error(on_error), column)
 
 
-def event_time(input: Node, column: Any, watermark: Any) -> EventTime:
+def event_time(input: Node, column: Any, watermark: Any, unit: Any) -> EventTime:
     """Takes event times from a column."""
     step = automatic_name("event_time", input)
     with in_step(step):
         checked = checked_event_time(column, input.schema)
         policy = checked_watermark(watermark, input.schema)
-        node = EventTime(step, input.schema, input, checked, policy)
+        counted = checked_unit(unit, checked, input.schema.resolve(checked).type)
+        node = EventTime(step, input.schema, input, checked, policy, counted)
         check_splits_are_followed(node)
     return node
 

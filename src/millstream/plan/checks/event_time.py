@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from millstream.model.arguments import as_code
+from typing import get_args
+
+from millstream.model.arguments import as_code, one_of
 from millstream.model.errors import PlanError
+from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.lineage import untimed
 from millstream.plan.nodes import Node
@@ -32,7 +35,7 @@ def check_has_event_time(input: Node, what: str) -> None:
 
 
 def checked_event_time(column: str, schema: Schema) -> str:
-    """The column of that name, if it holds times: timestamps, dates, or seconds since 1970 UTC."""
+    """The column of that name, if it holds times: timestamps, dates, or numbers."""
     field = schema.resolve(str(column))
     if field.type is None or base_type(field.type) in _TIMES:
         return field.name
@@ -41,6 +44,20 @@ def checked_event_time(column: str, schema: Schema) -> str:
         f"{field.name!r} is {field.type}, which is no time",
         fix=f"make one first: with_columns({field.name}='to_timestamp({field.name})')",
     )
+
+
+def checked_unit(unit: object, column: str, type: str | None) -> TimeUnit:
+    """What the numbers of a column count, by default seconds; timestamps and dates have no unit."""
+    if unit is None:
+        return "s"
+    checked: TimeUnit = one_of(unit, "unit", get_args(TimeUnit))
+    if type is not None and base_type(type) not in NUMBERS:
+        raise PlanError(
+            "MS113",
+            f"unit={unit!r} is for numbers, but {column!r} is {type}",
+            fix="leave unit out",
+        )
+    return checked
 
 
 def checked_watermark(policy: object, schema: Schema) -> WatermarkPolicy | None:

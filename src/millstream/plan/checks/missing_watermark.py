@@ -60,6 +60,7 @@ def _timing(node: Node, source: Source) -> EventTime:
 
 def _with_policy(step: EventTime) -> str:
     """What to write where the program sets the event time."""
+    unit = "" if step.unit == "s" else f", unit={step.unit!r}"
     if isinstance(step.input, Source):
-        return f"event_time={step.column!r}, watermark=ms.bounded('30s')"
-    return f".with_event_time({step.column!r}, ms.bounded('30s'))"
+        return f"event_time={step.column!r}, watermark=ms.bounded('30s'){unit}"
+    return f".with_event_time({step.column!r}, ms.bounded('30s'){unit})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from millstream.model.amounts import counted
+from millstream.model.time_units import UNITS
 from millstream.model.windowing import Windowing
 from millstream.plan.branch import Branch
 from millstream.plan.build.functions import function_name
@@ -50,7 +51,8 @@ def details(node: Node) -> list[Line]:
             return [("rows", "until they end" if node.bounded else "without end")]
         case EventTime():
             watermark = "" if node.watermark is None else f", watermark {node.watermark!r}"
-            return [("from", f"{quoted(node.column)}{watermark}")]
+            unit = "" if node.unit == "s" else f" in {UNITS[node.unit].name}"
+            return [("from", f"{quoted(node.column)}{unit}{watermark}")]
         case Filter():
             return [("keeps", f"{node.condition.text}{_failing(node)}")]
         case Branch():

@@ -11,8 +11,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 from pyspark.sql.types import NumericType
 
+from millstream.model.errors import in_step
 from millstream.model.watermarks import Punctuated
 from millstream.physical.plan import Instance, column_of
+from millstream.plan.checks.event_time import checked_unit
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import (
     EventTime,
@@ -139,7 +141,11 @@ class JvmStage:
         time, rejected, flag = wide.new_name(), wide.new_name(), wide.new_name()
         column = input.columns[node.column]
         kind = wide.frame.schema[column].dataType
-        wide.frame = wide.frame.withColumn(time, where_row(input, micros(col(column), kind)))
+        if node.unit != "s":  # what the plan knows no type of has one here
+            with in_step(node.name):
+                checked_unit(node.unit, node.column, kind.simpleString().upper())
+        instants = micros(col(column), kind, node.unit)
+        wide.frame = wide.frame.withColumn(time, where_row(input, instants))
         none, made = col(time).isNull(), {}
         here = has_row(input)
         if here is not None:
@@ -148,11 +154,11 @@ class JvmStage:
         unread = not any(c.role == "rejected" for c in instance.consumers)
         if here is None and unread and not isinstance(kind, NumericType):
             # Nothing reads what is rejected: the rows without a time are only counted. But of
-            # numbers, the log reports whether they look like another unit than seconds.
+            # numbers, the log reports whether they look like another unit.
             wide.untimed[instance] = time
         else:
             wide.rejected[instance] = rejected
-            why = why_none(node.column, col(column), kind)
+            why = why_none(node.column, col(column), kind, node.unit)
             made[rejected] = F.when(none, _reject(why, input))
         wide.frame = wide.frame.withColumns(made) if made else wide.frame
         if instance in self._followed:
@@ -165,8 +171,8 @@ class JvmStage:
             return time
         wide, name = self._wide, self._wide.new_name()
         column = input.columns[node.watermark.column]
-        kind = wide.frame.schema[column].dataType
-        wide.frame = wide.frame.withColumn(name, where_row(input, micros(col(column), kind)))
+        instants = micros(col(column), wide.frame.schema[column].dataType, node.unit)
+        wide.frame = wide.frame.withColumn(name, where_row(input, instants))
         return name
 
     def _prepared(self, input: StepColumns, node: Stateful, port: Port, whole: bool) -> StepColumns:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from millstream.engine.rows import TIME, micros_of, rejected_rows, timed, to_python
+from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import Punctuated, why_ahead
 from millstream.plan.records import record_text
 from millstream.spark.worker.marks import Follow
@@ -22,10 +23,11 @@ class Time(RejectingTask):
     """Takes the event time from a column; rows without one are rejected."""
 
     column: str
+    unit: TimeUnit = "s"
     follow: Follow | None
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
-        good, bad = timed(rows, self.step, self.column)
+        good, bad = timed(rows, self.step, self.column, self.unit)
         if bad is not None:
             run.reject(self.step, bad, self.rejected)
         if self.follow is not None and good.height:
@@ -36,7 +38,7 @@ class Time(RejectingTask):
         """The rows, without those that are rejected because they are too far ahead of the clock."""
         times = rows[TIME]
         if isinstance(follow.policy, Punctuated):
-            times = micros_of(rows[follow.policy.column])
+            times = micros_of(rows[follow.policy.column], self.unit)
         ahead = run.follow(follow, run.split, times)
         if not ahead or follow.ahead is None or follow.policy.on_ahead == "keep":
             return rows
