@@ -121,7 +121,7 @@ def test_a_detached_job_runs_alone_and_is_ended_by_its_supervisor(registry, job,
     running = registry.job("totals")
     assert "run 1" in log.read_text()
     with pytest.raises(RunError, match="MS209.*'totals' runs already"):
-        control.resume(registry, running)
+        control.check_can_resume(registry, running)
     with pytest.raises(RunError, match="MS228.*cannot be deleted while it runs"):
         control.delete(registry, running, with_checkpoint=False)
     running.supervisor.process.send(15)
@@ -142,7 +142,7 @@ def test_a_job_that_does_not_end_in_time_is_an_error(registry, job):
 def test_jobs_of_other_programs_cannot_be_resumed(registry):
     registry.register("totals", "totals.py", "/checkpoints/totals")
     with pytest.raises(RunError, match="MS228.*not started with 'millstream run'") as caught:
-        control.resume(registry, registry.job("totals"))
+        control.check_can_resume(registry, registry.job("totals"))
     assert "totals.py" in caught.value.fix
 
 

@@ -11,9 +11,12 @@ import typer
 from millstream.cli.printing import AsJson, print_json, print_line, print_table
 from millstream.jobs import control
 from millstream.jobs.logs import log_file
+from millstream.jobs.prometheus import metrics_text
 from millstream.jobs.registry.database import transaction
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
+from millstream.jobs.savepoints import make_savepoint, restore_savepoint
+from millstream.jobs.supervisor import detach
 from millstream.model.errors import RunError
 
 app = typer.Typer(help="Jobs: what runs, how it goes, and how it ended.", no_args_is_help=True)
@@ -82,6 +85,13 @@ def logs(
 
 
 @app.command()
+def metrics() -> None:
+    """The metrics of all jobs as text for Prometheus."""
+    with opened_registry() as registry:
+        print_line(metrics_text(registry.jobs()).rstrip("\n"))
+
+
+@app.command()
 def stop(
     name: _Name,
     timeout: Annotated[
@@ -99,11 +109,38 @@ def stop(
 
 
 @app.command()
-def resume(name: _Name, as_json: AsJson = False) -> None:
+def savepoint(
+    name: _Name,
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Where to put it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copies the checkpoint of a job that does not run."""
+    with opened_registry() as registry:
+        made = make_savepoint(registry.job(name), folder)
+    if as_json:
+        print_json({"savepoint": made})
+    else:
+        print_line(f"copied to {made}")
+
+
+@app.command()
+def resume(
+    name: _Name,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FOLDER", help="A savepoint, instead of its checkpoint."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Starts a job again in the background, from its checkpoint."""
     with opened_registry() as registry, transaction(registry.database):
         job = registry.job(name)
-        log = control.resume(registry, job)
+        control.check_can_resume(registry, job)
+        if source is not None:
+            kept = restore_savepoint(job, source)
+            if kept is not None:
+                typer.echo(f"its checkpoint is kept in {kept}", err=True)
+        log = detach(registry, job)
     if as_json:
         print_json({"started": job.name, "id": job.id, "log": str(log)})
     else:

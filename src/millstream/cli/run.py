@@ -129,8 +129,10 @@ def _without_registry() -> Iterator[None]:
 
 def _record(registry: Registry, job: str, name: str, error: Exception) -> None:
     """Records an error as that of a run, unless the run has done so itself."""
-    write_line(log_file(registry.file, name, job), error_text(error))
-    run = registry.job(job).run
+    entry = registry.job(job)
+    run = entry.run
+    if entry.supervisor is None:  # else what is printed is in the log
+        write_line(log_file(registry.file, name, job), error_text(error))
     recorded = run is not None and run.place.process.pid == os.getpid()
     if not recorded and not (isinstance(error, MillstreamError) and error.code == "MS209"):
         registry.fail_run(registry.begin_run(job), error_text(error))

@@ -1,4 +1,4 @@
-"""Starts, stops and removes jobs from another process, by way of the registry."""
+"""Stops and removes jobs from another process, by way of the registry."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import os
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from millstream.jobs.logs import before, log_file
 from millstream.jobs.registry.entries import JobEntry, moment_text
 from millstream.jobs.registry.registry import Registry
-from millstream.jobs.supervisor import detach
 from millstream.model.errors import RunError
 from millstream.system.folders import Folder
 
@@ -31,8 +29,8 @@ def check_is_free(registry: Registry, name: str) -> None:
             )
 
 
-def resume(registry: Registry, job: JobEntry) -> Path:
-    """Starts a job again that was started with ``millstream run``; returns its log."""
+def check_can_resume(registry: Registry, job: JobEntry) -> None:
+    """MS209 if the job runs, MS228 if it was not started with ``millstream run``."""
     check_is_free(registry, job.name)
     if job.launch is None:
         raise RunError(
@@ -40,7 +38,6 @@ def resume(registry: Registry, job: JobEntry) -> Path:
             f"job {job.name!r} was not started with 'millstream run', so its command is not known",
             fix=f"start its program again: {job.program}; it resumes from its checkpoint",
         )
-    return detach(registry, job)
 
 
 def stop(registry: Registry, job: JobEntry, patience: float) -> JobEntry:

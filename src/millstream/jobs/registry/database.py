@@ -48,7 +48,7 @@ _SCRIPTS = (
         ended REAL NOT NULL,
         report TEXT NOT NULL,
         PRIMARY KEY (run, batch)
-    ) WITHOUT ROWID;
+    );
     CREATE INDEX batch_by_time ON batch (span, ended);
     """,
 )
