@@ -21,6 +21,8 @@ from millstream.plan.sql.expressions import is_pyspark_column
 
 OF = "    of     "
 """How a line begins that is only there to distinguish a step from others like it."""
+FIELD, TIMER = "    field  ", "    timer  "
+"""How lines begin of what a resumed program may have more of."""
 NAMES = ".named('…') for a step, name='…' for a source"
 
 
@@ -31,17 +33,64 @@ def stateful_plan(plan: Physical) -> list[str]:
     for node in _keeping(plan):
         lines += _lines(plan, node, lambda each: each.name)
         if node in alike:
-            lines += [f"{OF}{line}" for line in _behind(node)]
+            lines += [f"{OF}{line}" for line in _distinguishing(node)]
     if plan.needs_clock:  # Spark keeps time in all of a query's state, or in none
         lines.append("by the clock: triggers, or splits that are idle")
     return lines
+
+
+def can_resume(before: list[str], now: list[str]) -> bool:
+    """Whether a program has all that the state in a checkpoint has, and no other state.
+
+    >>> can_resume(["process 'p'", "    field  n BIGINT"], ["process 'p'", "    field  n BIGINT",
+    ...            "    field  name STRING"])
+    True
+    """
+    rest = iter(now)
+    for line in before:
+        for own in rest:
+            if own == line:
+                break
+            if not own.startswith((FIELD, TIMER)):
+                return False
+        else:
+            return False
+    return all(own.startswith((FIELD, TIMER)) for own in rest)
+
+
+def lost_parts(before: list[str], now: list[str]) -> Iterator[str]:
+    """What a program has no longer, or has with another type, in words.
+
+    >>> list(lost_parts(["process 'p'", "    field  n BIGINT", "    timer  t by the clock"],
+    ...                 ["process 'p'", "    field  n STRING"]))
+    ["the field 'n' of process 'p' was BIGINT, and is STRING", "process 'p' has no timer 't' now"]
+    """
+    old, new = _parts(before), _parts(now)
+    for (step, label, name), text in old.items():
+        if step in now and new.get((step, label, name), text) != text:
+            is_now = new[step, label, name]
+            yield f"the {label} {name!r} of {step} was {text}, and is {is_now}"
+        elif step in now and (step, label, name) not in new:
+            yield f"{step} has no {label} {name!r} now"
+
+
+def _parts(lines: list[str]) -> dict[tuple[str, str, str], str]:
+    found, step = {}, ""
+    for line in lines:
+        if not line.startswith(" "):
+            step = line
+        elif line.startswith((FIELD, TIMER)):
+            label, name, text = line.split(maxsplit=2)
+            found[step, label, name] = text
+    return found
 
 
 def check_distinguishable(plan: Physical) -> None:
     """MS207: no two steps without names differ in nothing but what the lines do not contain."""
     for nodes in _alike(plan):
         for one, other in combinations(nodes, 2):
-            if list(_behind(one)) == list(_behind(other)) and not _same(one, other):
+            alike = list(_distinguishing(one)) == list(_distinguishing(other))
+            if alike and not _same(one, other):
                 raise RunError(
                     "MS207",
                     f"a checkpoint cannot distinguish {one.name!r} from {other.name!r}: they "
@@ -59,9 +108,11 @@ def _lines(plan: Physical, node: Source | Stateful, name: Callable[[Node], str])
     if isinstance(node, Source):
         return [_source(node, name(node))]
     origins = {"/".join(map(name, i.origins)) for i in plan.feeding(node)}
+    parts = {"field": FIELD, "timer": TIMER}
     return [
         f"{kind_of(node)} {name(node)!r}",
-        *(f"    {line}" for line in aligned(details(node))),
+        *(f"    {line}" for line in aligned(node.kept_details)),
+        *sorted(f"{parts[label]}{text}" for label, text in node.kept_parts),
         f"    types  {', '.join(node.state_types)}",
         f"    from   {', '.join(sorted(origins))}",
     ]
@@ -87,6 +138,14 @@ def _alike(plan: Physical) -> list[list[Source | Stateful]]:
 
 def _unnumbered(node: Node) -> str:
     return kind_of(node) if is_automatic(node) else node.name
+
+
+def _distinguishing(node: Node) -> Iterator[str]:
+    """What runs in an operator, whose code may change otherwise; and what is behind it."""
+    if isinstance(node, Stateful):
+        own = [line for line in node.details if line not in node.kept_details]
+        yield from (f"runs {text}" for label, text in own if label == "runs")
+    yield from _behind(node)
 
 
 def _behind(node: Node) -> Iterator[str]:

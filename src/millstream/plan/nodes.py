@@ -345,6 +345,16 @@ class Stateful(Node):
         return tuple(str(Field(name, key.type)) for port in self.ports for name, key in port.keys)
 
     @property
+    def kept_details(self) -> list[Line]:
+        """Those of its details that its state depends on."""
+        return self.details
+
+    @property
+    def kept_parts(self) -> list[Line]:
+        """What its state has, where a program that is resumed may add more: labels and texts."""
+        return []
+
+    @property
     def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:
         """The user's functions that it runs besides those of keys, and what messages call them."""
         return iter(())

@@ -71,7 +71,16 @@ def test_what_is_written_is_read_again() -> None:
 
 def test_a_field_that_was_added_to_the_program_has_its_default() -> None:
     made, _ = tables()
-    held = {0: Held((1, "a", AT, Decimal(1), ["x"], {"k": 2}), {}, True, 7, 8)}
-    keys, _ = made.tables(SLOTS, held, [None, None])
-    old = keys.drop("field tags", "field name").with_columns(slot=pl.lit(0))
-    assert made.read(old, None)[0].values == (1, None, AT, Decimal(1), [], {"k": 2})
+    held = Held((1, None, AT, Decimal(1), ["x"], {"k": 2}), {}, True, 7, 8)
+    keys, _ = made.tables(SLOTS, {0: held, 1: held}, [None, None])
+    of_both = keys.with_columns(slot=pl.Series([0, 1]))
+    # Buckets are read together, and the new program has written one of them.
+    old = of_both[:1].drop("field tags", "field number").with_columns(fields=pl.lit(OLD))
+    both = made.completed(pl.concat([old, of_both[1:]], how="diagonal"))
+    assert both is not None
+    assert both["fields"].n_unique() == 1
+    assert made.read(both, None)[0].values == (0, None, AT, Decimal(1), [], {"k": 2})
+    assert made.read(both, None)[1].values == held.values
+
+
+OLD = "at counts name price"

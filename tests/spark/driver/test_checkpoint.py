@@ -212,6 +212,45 @@ def test_groupings_with_names_keep_their_state_when_a_sink_is_added(tmp_path, sp
     assert found == {"big": [7], "small": [2], "small too": [2]}
 
 
+def test_state_of_a_processor_is_read_by_one_with_more_fields_and_by_no_other(tmp_path, spark):
+    class Counts(ms.Processor):
+        class state:  # noqa: N801
+            n: int = 0
+
+        def on_row(self, row, state, timers, out):
+            state.n += 1
+            out.emit(k=row["k"], what=f"{vars(state)}")
+
+    class Named(Counts):
+        class state:  # noqa: N801
+            first: str = "nobody"
+            n: int = 0
+
+        def on_row(self, row, state, timers, out):
+            out.emit(k=row["k"], what=f"{state.first} {state.n}")
+            state.first = None
+            state.n += 10
+
+    def run(processor, number: int, *keys: str) -> list[str]:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{number}.json").write_text(
+            "\n".join(json.dumps({"k": key, "x": 1, "at": 1.0}) for key in keys)
+        )
+        counts = (
+            rows(tmp_path / "in").key_by("k").process(processor, schema="k string, what string")
+        )
+        program = counts.collect("counts")
+        job = program.run("job", checkpoint=tmp_path / "cp", spark=spark).process_all().stop()
+        return sorted(f"{row['k']} {row['what']}" for row in job.rows())
+
+    assert run(Counts, 0, "a", "b", "a")[-1] == "b {'n': 1}"
+    assert run(Named, 1, "a") == ["a nobody 2"]
+    # The one key has been written with the field, whose value is null, the other has not.
+    assert run(Named, 2, "a", "b") == ["a None 12", "b nobody 1"]
+    with pytest.raises(ms.MillstreamError, match="MS207.*\n.*has no field 'first' now"):
+        run(Counts, 3, "a")
+
+
 def test_one_topic_does_not_become_several_nor_several_one(tmp_path):
     def records(*topics: str, **options: str) -> ms.Pipeline:
         read = ms.read_kafka(

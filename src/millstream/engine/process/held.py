@@ -29,7 +29,8 @@ class HeldTables:
     """The tables ``keys`` and ``timers``: from what is held in Python, and back.
 
     ``keys`` also has when something happens to a key (``wakes`` by the watermark, ``due`` by the
-    clock), and what it ``holds`` the output watermark at.
+    clock), what it ``holds`` the output watermark at, and the names of its ``fields``: a program
+    that is resumed may have more.
     """
 
     def __init__(self, what: Processing, turns: Turns) -> None:
@@ -37,19 +38,30 @@ class HeldTables:
         fields = () if what.state is None else what.state.fields
         self._fields = [(f"field {each.name}", each.type) for each in fields]
         self._defaults = [each.default for each in fields]
+        self._known = " ".join(sorted(each.name for each in fields))
         self._written = [f"written {name}" for name in what.times_of_fields]
+
+    def completed(self, keys: pl.DataFrame | None) -> pl.DataFrame | None:
+        """The keys with the defaults of fields that were added since they were written."""
+        if keys is None or (keys["fields"] == self._known).all():
+            return keys
+        known = pl.col("fields").str.split(" ")
+        columns = []
+        for (name, type), default in zip(self._fields, self._defaults, strict=True):
+            there = keys[name] if name in keys.columns else _column(name, type, [None])
+            lacking = ~known.list.contains(name.removeprefix("field "))
+            given = pl.when(lacking).then(_column(name, type, [default])).otherwise(there)
+            columns.append(given.alias(name))
+        return keys.with_columns(*columns, fields=pl.lit(self._known))
 
     def read(self, keys: pl.DataFrame | None, timers: pl.DataFrame | None) -> dict[int, Held]:
         """What is held, by the column ``slot``."""
         held: dict[int, Held] = {}
         if keys is None or not keys.height:
             return held
-        columns = [
-            self._values(keys, name, type, default)
-            for (name, type), default in zip(self._fields, self._defaults, strict=True)
-        ]
+        columns = python_columns(keys.select(name for name, _ in self._fields))
         values = list(zip(*columns, strict=True)) if columns else [()] * keys.height
-        written = [self._written_at(keys, name) for name in self._written]
+        written = [keys[name].to_list() for name in self._written]
         times = list(zip(*written, strict=True)) if written else [()] * keys.height
         known = zip(keys["slot"], values, keys["last"], keys["seen"], times, strict=True)
         for slot, each, last, seen, at in known:
@@ -86,7 +98,7 @@ class HeldTables:
             numbers["due"] = [min(turns.next_due(each), default=None) for each in all_held]
             numbers["holds"] = [min(turns.holds(*each), default=None) for each in both]
         columns += [pl.Series(name, each, pl.Int64) for name, each in numbers.items()]
-        keys = slots[list(held)].drop("slot").with_columns(columns)
+        keys = slots[list(held)].drop("slot").with_columns(*columns, fields=pl.lit(self._known))
         timers = [
             (slot, *name, *setting)
             for slot, each in held.items()
@@ -95,15 +107,6 @@ class HeldTables:
         table = pl.DataFrame(timers, {"slot": pl.UInt32, **_TIMERS}, orient="row")
         where = slots[table["slot"]].drop("slot")
         return keys, where.hstack(table.drop("slot"))
-
-    def _values(self, keys: pl.DataFrame, name: str, type: str, default: Any) -> list[Any]:
-        if name not in keys.columns:  # the field was added to the program later
-            return [default] * keys.height
-        (values,) = python_columns(keys.select(name))
-        return values
-
-    def _written_at(self, keys: pl.DataFrame, name: str) -> list[int]:
-        return keys[name].to_list() if name in keys.columns else keys["last"].to_list()
 
 
 def _column(name: str, type: str, values: list[Any]) -> pl.Series:

@@ -75,7 +75,7 @@ class Process:
         )
         arrived = self._arrived(batches.get(ROWS), at, outputs)
         rows, waiting = self._in_turn(arrived, tables.get("waiting"), at)
-        keys, timers = tables.get("keys"), tables.get("timers")
+        keys, timers = self._held.completed(tables.get("keys")), tables.get("timers")
         slots = self._slots(rows, keys, at)
         if slots is None:
             return self._stepped(keys, timers, waiting, outputs)

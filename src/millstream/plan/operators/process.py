@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from millstream.plan.types.fields import StateClass
 
 _OWN_TAGS = ("rows", "late", "rejected")
+_PARTS = {"state": "field", "timers": "timer"}
 _TIMES: dict[TimeDomain, str] = {"event_time": "event time", "processing_time": "the clock"}
 
 
@@ -118,15 +119,18 @@ class Process(Stateful):
     def details(self) -> list[Line]:
         """What runs, on which state and timers."""
         what = self.processing
-        lines = [
-            ("key", keys_text(self.keys) or "none: all rows have one state"),
-            ("runs", f"{what.name}, a row that raises {fate_text(what.on_error)}"),
-        ]
-        if what.state is not None:
-            lines.append(("state", ", ".join(map(str, what.state.fields))))
-        if what.timers:
-            timers = (f"{name} by {_TIMES[domain]}" for name, domain in what.timers.items())
-            lines.append(("timers", ", ".join(timers)))
+        key, *others = self.kept_details
+        lines = [key, ("runs", f"{what.name}, a row that raises {fate_text(what.on_error)}")]
+        for label in ("state", "timers"):
+            parts = [text for part, text in self.kept_parts if part == _PARTS[label]]
+            lines += [(label, ", ".join(parts))] if parts else []
+        return [*lines, *others]
+
+    @property
+    def kept_details(self) -> list[Line]:
+        """Whose state there is, for how long, and in which order it takes rows."""
+        what = self.processing
+        lines = [("key", keys_text(self.keys) or "none: all rows have one state")]
         if what.window is not None:
             lines.append(("where", where_text(self.windowing)))
         given = type(what.processor).ttl
@@ -134,6 +138,14 @@ class Process(Stateful):
             lines.append(("ttl", repr(given)))
         lines.append(("order", "event time" if what.order == "event_time" else "arrival"))
         return lines
+
+    @property
+    def kept_parts(self) -> list[Line]:
+        """Fields of the state, and timers."""
+        what = self.processing
+        fields = [] if what.state is None else [str(each) for each in what.state.fields]
+        timers = [f"{name} by {_TIMES[domain]}" for name, domain in what.timers.items()]
+        return [*(("field", text) for text in fields), *(("timer", text) for text in timers)]
 
     @property
     def retracts(self) -> bool:
@@ -160,8 +172,9 @@ class Process(Stateful):
 
     @property
     def state_types(self) -> tuple[str, ...]:
-        """The types of its keys and of the rows that may wait; those of fields may be added to."""
-        return (*super().state_types, *map(str, self.input.schema))
+        """The types of its keys, and of rows that wait for their turn."""
+        waiting = self.input.schema if self.processing.order == "event_time" else ()
+        return (*super().state_types, *map(str, waiting))
 
     @property
     def functions(self) -> Iterator[tuple[str, Callable[..., Any]]]:

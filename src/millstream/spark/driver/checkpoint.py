@@ -15,7 +15,14 @@ from typing import Any
 from millstream.engine.state.blobs import VERSION
 from millstream.model.errors import MillstreamError, RunError
 from millstream.physical.plan import Physical
-from millstream.physical.resume import NAMES, OF, check_distinguishable, stateful_plan
+from millstream.physical.resume import (
+    NAMES,
+    OF,
+    can_resume,
+    check_distinguishable,
+    lost_parts,
+    stateful_plan,
+)
 from millstream.reports.tracebacks import instead_of
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.spark.compat.messages import BEGUN_TWICE
@@ -134,9 +141,12 @@ def opened(
     place = Folder.of(name, path, "checkpoint")
     with place.errors():
         if PLAN in place.names():
-            kept = kept_plan(place)
-            _check(name, path, kept, stateful_plan(plan))
+            before = kept_plan(place)
+            kept = {**before, "plan": stateful_plan(plan)}
+            _check(name, path, before["plan"], kept["plan"])
             check_logs(place, plan.sources)
+            if kept != before:
+                _write(place, kept)  # from now on the state has more
         else:
             check_no_state(place)
             place.make("")
@@ -147,16 +157,19 @@ def opened(
                 "file_tasks": file_tasks,
                 "plan": stateful_plan(plan),
             }
-            # Under another name first: whoever is killed while writing leaves no half of a plan.
-            with place.create(f"{PLAN}.tmp") as stream:
-                stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
-            place.move(f"{PLAN}.tmp", to=PLAN)
+            _write(place, kept)
     return Checkpoint(name, path, kept["run"], kept["labels"], kept["file_tasks"], False, owner)
 
 
-def _check(name: str, path: str, kept: dict[str, Any], now: list[str]) -> None:
-    before = kept["plan"]
-    if before == now:
+def _write(place: Folder, kept: dict[str, Any]) -> None:
+    # Under another name first: whoever is killed while writing leaves no half of a plan.
+    with place.create(f"{PLAN}.tmp") as stream:
+        stream.write(json.dumps(kept, indent=2, ensure_ascii=False).encode())
+    place.move(f"{PLAN}.tmp", to=PLAN)
+
+
+def _check(name: str, path: str, before: list[str], now: list[str]) -> None:
+    if can_resume(before, now):
         return
     change = list(unified_diff(before, now, "checkpoint", "program", lineterm="", n=2))
     fix = (
@@ -168,9 +181,15 @@ def _check(name: str, path: str, kept: dict[str, Any], now: list[str]) -> None:
             "leave the order of the sinks, and the steps before those without a name, as they "
             f"were: nothing else distinguishes them. Or start over, with names: {NAMES}"
         )
+    lost = list(lost_parts(before, now))
+    if lost:
+        fix = (
+            "leave the fields and timers that the state has as they are, and add others, or give "
+            "the job another name or checkpoint to start over"
+        )
     raise RunError(
         "MS207",
         f"the state in {path!r} is of another program than job {name!r}:\n"
-        + "\n".join(f"    {line}" for line in change),
+        + "\n".join(f"    {line}" for line in [*lost, *change]),
         fix=fix,
     )
