@@ -124,6 +124,39 @@ def test_every_100_clicks_has_exactly_a_hundred_in_each_window(tmp_path):
     assert [line for line in lines if not line.startswith("The job")] == expected
 
 
+def test_fraud_asks_the_owners_of_cards_and_blocks_those_that_do_not_answer(tmp_path):
+    example = module("fraud")
+    good, questions, asked, tried = [], [], set(), {}
+    payments = sorted((row for file in example.FILES for row in file), key=lambda row: row[2])
+    for card, amount, at in payments[:-1]:  # the last waits for the watermark
+        if amount is None:
+            asked.remove(card)
+        elif amount < example.TINY:
+            tried[card] = at
+        elif amount >= example.LARGE and at - tried.get(card, -60) < 60:
+            asked.add(card)
+            questions.append(f"{card}  did you pay {amount:.2f}?")
+        else:
+            good.append(f"{card}  paid {amount:.2f}")
+    lines = printed(tmp_path, "fraud")
+    assert lines[: len(good)] == sorted(good)
+    blocked = [f"{card}  blocked, for nobody answered" for card in asked]
+    assert sorted(lines[len(good) :]) == sorted([*questions, *blocked])
+    assert (len(good), len(questions), len(blocked)) == (3, 2, 1)
+
+
+def test_silent_accounts_reports_each_account_once_for_each_silence(tmp_path):
+    balances: Counter[str] = Counter()
+    expected = []
+    for number, payments in enumerate(module("silent_accounts").FILES, start=1):
+        for account, amount in payments:
+            balances[account] += amount
+        expected.append(f"file {number}: {len(payments)} payments")
+        silent = sorted({account for account, _ in payments})
+        expected += [f"{account} is silent, and has {balances[account]}" for account in silent]
+    assert printed(tmp_path, "silent_accounts") == expected
+
+
 def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
     example = module("hashtags")
     used: defaultdict[str, Counter[str]] = defaultdict(Counter)
