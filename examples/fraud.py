@@ -28,7 +28,7 @@ ALERT = "card string, alert string"
 # Each file: the card, the amount (none where the owner confirms), and the event time in seconds.
 FILES: list[list[tuple[str, float | None, float]]] = [
     [("visa 1", 0.5, 10), ("visa 2", 20.0, 15), ("visa 3", 0.1, 20), ("visa 4", 0.2, 25)],
-    # Card 1 pays in time, though it arrives after a later payment; card 3 pays more than a minute later.
+    # Card 1 pays within the minute, though it arrives late; card 3 pays after it.
     [("visa 3", 800.0, 95), ("visa 4", 900.0, 40), ("visa 1", 700.0, 30), ("visa 4", None, 50)],
     [("visa 2", 950.0, 100), ("visa 2", 3.0, 600)],
 ]
