@@ -9,27 +9,6 @@ ROOMS = ("engine", "spark")
 SHORT = 30
 """Lines up to which a module may be too small for a file of tests."""
 
-BY_PROGRAMS = {
-    "spark/driver/batch_job",
-    "spark/driver/query_start",
-    "spark/lower/event_times",
-    "spark/lower/jvm_stage",
-    "spark/lower/program",
-    "spark/lower/python_stage",
-    "spark/lower/refused_sql",
-    "spark/lower/shuffles",
-    "spark/lower/source_frame",
-    "spark/lower/stages",
-    "spark/lower/task_graph",
-    "spark/lower/tasks",
-    "spark/lower/wide_frame",
-    "spark/sources/file_tasks",
-    "spark/sources/listing",
-    "spark/sources/reading",
-    "spark/types",
-}
-"""Modules that whole programs test: what they do shows only in a running query."""
-
 
 def modules() -> set[str]:
     """The modules that are long enough to have tests of their own."""
@@ -48,8 +27,4 @@ def with_tests() -> set[str]:
 
 
 def test_every_module_has_tests_under_its_name():
-    assert sorted(modules() - with_tests() - BY_PROGRAMS) == []
-
-
-def test_only_modules_without_tests_of_their_own_are_left_to_programs():
-    assert sorted(BY_PROGRAMS - (modules() - with_tests())) == []
+    assert sorted(modules() - with_tests()) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import polars as pl
@@ -124,9 +124,16 @@ def rejected_rows(step: str, reasons: list[str], records: list[str]) -> pl.DataF
 
 
 def timed(
-    rows: pl.DataFrame, step: str, column: str, unit: TimeUnit = "s"
+    rows: pl.DataFrame,
+    step: str,
+    column: str,
+    unit: TimeUnit = "s",
+    where: Callable[[int], str] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """The rows with the event time that a column says, and those that have none, if there are."""
+    """The rows with the event time that a column says, and those that have none, if there are.
+
+    ``where`` returns where a row came from, by its place among these.
+    """
     micros = micros_of(rows[column], unit)
     with_times = rows.with_columns(micros.alias(TIME))
     if not micros.null_count():
@@ -134,6 +141,9 @@ def timed(
     good, bad = with_times.filter(pl.col(TIME).is_not_null()), rows.filter(micros.is_null())
     records = [row.values for row in to_python(bad)]
     reasons = [f"event time {column!r}: {why_no_time(record[column], unit)}" for record in records]
+    if where is not None:
+        places = micros.is_null().arg_true()
+        reasons = [f"{why}, {where(n)}" for why, n in zip(reasons, places, strict=True)]
     return good, rejected_rows(step, reasons, [record_text(record) for record in records])
 
 

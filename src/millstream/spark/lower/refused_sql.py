@@ -19,9 +19,8 @@ def accepted(listing: Listing) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        text = str(error)
-        why, _, rest = messages.ADVICE.sub("", text).partition("SQLSTATE: ")
-        why = messages.without_condition(why).strip().rstrip(".")
+        text, _, rest = str(error).partition("SQLSTATE: ")
+        why = messages.ADVICE.sub("", messages.without_condition(text)).strip().rstrip(".")
         line = messages.REFUSED_AT.search(rest)
         sql = listing.at(int(line["line"])) if line else None
         what = (

@@ -11,7 +11,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -25,7 +26,7 @@ from millstream.engine.rows import from_arrow
 from millstream.model.errors import RunError
 from millstream.plan.layouts import Layout
 from millstream.spark.sources.decoding import Reasons, decoded, decoded_fields
-from millstream.spark.sources.lines import Cut, cut_lines, lines_of, opened_file
+from millstream.spark.sources.lines import Cut, Line, cut_lines, lines_of, opened_file
 from millstream.spark.sources.type_names import type_name
 
 PATH = "path"
@@ -87,8 +88,16 @@ class Decoded:
     """Some lines of a file: the columns of those that could be read, and the others."""
 
     rows: pl.DataFrame
-    rejected: list[tuple[int, bytes, str]]
+    rejected: list[tuple[int, bytes, str]] = field(default_factory=list)
     """The number of a line, its text, and the reason."""
+    lines: Sequence[Line] = ()
+    """All lines, those of the rows and the others; none if the file has no lines."""
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number of the line that each row is of; few ask for it."""
+        bad = {number for number, _, _ in self.rejected}
+        return [number for number, _ in self.lines if number not in bad]
 
 
 def decoded_lines(
@@ -110,7 +119,7 @@ def decoded_lines(
             rows = _with_folders(made, said, schema, len(lines))
             good = [place for place in range(rows.height) if place not in why]
             bad = [(*lines[place], why[place]) for place in sorted(why)]
-            yield Decoded(rows[good] if why else rows, bad)
+            yield Decoded(rows[good] if why else rows, bad, lines)
 
 
 def _with_folders(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,12 +38,14 @@ class StageRun:
     """A Python stage at work: what its tasks share while they take the rows of one partition.
 
     ``number`` is that of the partition or shard. ``split`` is the split that the rows which tasks
-    take now are of.
+    take now are of. ``where`` is set while files are loaded: it returns the file, and the line if
+    that is known, of a row by its place among those that are loaded now.
     """
 
     def __init__(self, stage: PythonStage, number: int) -> None:
         self.stage = stage
         self.split = ""
+        self.where: Callable[[int], str] | None = None
         self.place: str | None = None
         self.output = Output(stage.schema)
         self.counts = Counts()

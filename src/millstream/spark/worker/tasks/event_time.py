@@ -25,9 +25,12 @@ class Time(RejectingTask):
     column: str
     unit: TimeUnit = "s"
     follow: Follow | None
+    loaded: bool = False
+    """Whether it takes the rows of files as they are loaded."""
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
-        good, bad = timed(rows, self.step, self.column, self.unit)
+        where = run.where if self.loaded else None
+        good, bad = timed(rows, self.step, self.column, self.unit, where)
         if bad is not None:
             run.reject(self.step, bad, self.rejected)
         if self.follow is not None and good.height:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -18,6 +19,9 @@ from millstream.spark.worker.tasks.task import RejectingTask
 
 if TYPE_CHECKING:
     from millstream.spark.worker.stage_run import StageRun
+
+
+_PLACE = "__millstream_row"
 
 
 @dataclass(kw_only=True)
@@ -42,35 +46,44 @@ class Load(RejectingTask):
     def _load(self, rows: pl.DataFrame, run: StageRun) -> Iterator[None]:
         contents = rows[CONTENT] if CONTENT in rows.columns else [None] * rows.height
         for path, content in zip(rows[PATH], contents, strict=True):
-            number = 0
+            number, file = 0, path.removeprefix("file:")
             for part in self._parts(path, content):
                 run.counts.add(self.step, "read", part.rows.height + len(part.rejected))
-                self._reject(path, part, run)
+                self._reject(file, part, run)
                 made = with_time(part.rows)
                 if self.ordered:
                     made = with_places(made, self.step, path, number)
                     number += made.height
-                self._split(made, run)
+                self._split(made, file, part, run)
                 yield
 
     def _parts(self, path: str, content: bytes | None) -> Iterator[Decoded]:
         if self.layout is None:
             tables = loaded(self.step, path, self.below, self.schema)
-            return (Decoded(from_arrow(table), []) for table in tables)
+            return (Decoded(from_arrow(table)) for table in tables)
         return decoded_lines(self.step, path, content, self.layout, self.below, self.schema)
 
-    def _reject(self, path: str, part: Decoded, run: StageRun) -> None:
+    def _reject(self, file: str, part: Decoded, run: StageRun) -> None:
         records = [
-            record_text({"file": path.removeprefix("file:"), "line": line, "value": as_text(text)})
+            record_text({"file": file, "line": line, "value": as_text(text)})
             for line, text, _ in part.rejected
         ]
         reasons = [why for _, _, why in part.rejected]
         run.reject(self.step, rejected_rows(self.step, reasons, records), self.rejected)
 
-    def _split(self, rows: pl.DataFrame, run: StageRun) -> None:
+    def _split(self, rows: pl.DataFrame, file: str, part: Decoded, run: StageRun) -> None:
         if self.split is None:
+            run.where = partial(_where, file, part)
             self.give(rows, run)
             return
-        for (value,), part in rows.partition_by(self.split, as_dict=True).items():
+        split = rows.with_row_index(_PLACE).partition_by(self.split, as_dict=True)
+        for (value,), some in split.items():
             run.split = "" if value is None else str(pl.Series([value]).cast(pl.String)[0])
-            self.give(part, run)
+            places = some[_PLACE]
+            run.where = lambda place, places=places: _where(file, part, places[place])
+            self.give(some.drop(_PLACE), run)
+
+
+def _where(file: str, part: Decoded, place: int) -> str:
+    """Where a row is, by its place among those of a part of a file."""
+    return f"in line {part.numbers[place]} of {file}" if part.lines else f"in the file {file}"
