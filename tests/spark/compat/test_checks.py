@@ -102,7 +102,7 @@ def test_arrow_types_without_a_zone_are_noticed(monkeypatch):
 
 @pytest.mark.parametrize("module", [remote, worker_daemon])
 def test_a_module_that_is_gone_is_named(module, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "has_module", lambda name: False)
     with pytest.raises(ms.MillstreamError, match=r"MS222: .* pyspark\.sql\."):
         module.check()
 

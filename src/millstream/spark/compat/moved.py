@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 from millstream.model.errors import RunError
@@ -35,3 +36,20 @@ def reach(owner: Any, *names: str) -> Any:
             module = getattr(owner, "__module__", None)
             raise moved(".".join(filter(None, (module, place, *names)))) from None
     return found
+
+
+def has_module(name: str) -> bool:
+    """Whether a module could be imported. Unlike ``find_spec``, it does not import its packages.
+
+    >>> has_module("pyspark.testing.utils"), has_module("pyspark.testing.no_such_module")
+    (True, False)
+    """
+    found: ModuleSpec | None = None
+    package = ""
+    for part in name.split("."):
+        package = f"{package}.{part}".lstrip(".")
+        within = None if found is None else found.submodule_search_locations
+        found = PathFinder.find_spec(package, within)
+        if found is None:
+            return False
+    return True

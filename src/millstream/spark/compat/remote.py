@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from pyspark.sql import SparkSession
 
-from millstream.spark.compat.moved import moved
+from millstream.spark.compat.moved import has_module, moved
 
 _PACKAGE = "pyspark.sql.connect"
 
@@ -22,5 +20,5 @@ def is_local(spark: SparkSession) -> bool:
 
 
 def check() -> None:
-    if find_spec(_PACKAGE) is None:
+    if not has_module(_PACKAGE):
         raise moved(_PACKAGE)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from socket import socket
 from typing import Any
 
 from pyspark import daemon
 
-from millstream.spark.compat.moved import moved, reach
+from millstream.spark.compat.moved import has_module, moved, reach
 
 # Spark's workers import these late, each for itself: pandas alone is most of what they hold.
 _IMPORTED = (
@@ -54,5 +53,5 @@ def check() -> None:
     reach(daemon, "worker")
     reach(daemon, "manager")
     for name in _IMPORTED:
-        if name.startswith("pyspark.") and find_spec(name) is None:
+        if name.startswith("pyspark.") and not has_module(name):
             raise moved(name)
