@@ -18,7 +18,6 @@ OnError = Literal["fail", "reject", "drop"]
 OnMalformed = Literal["reject", "null"]
 RecordFormat = Literal["json", "csv", "text", "raw"]
 
-
 Line = tuple[str, str]
 """A label, and the text under it."""
 

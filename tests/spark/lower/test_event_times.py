@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import get_args
 
 import polars as pl
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everyone calls them
 
 from millstream.engine.rows import micros_of, timed, with_time
+from millstream.model.time_units import TimeUnit
 from millstream.spark.lower.event_times import micros, why_none
 
 CASES = {
@@ -20,14 +22,19 @@ CASES = {
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_instants_and_reasons_are_those_of_the_engine(spark, kind):
+def test_instants_and_reasons_are_those_of_the_engine_in_all_units(spark, kind):
     frame = spark.createDataFrame([(value,) for value in CASES[kind]], f"at {kind}").coalesce(1)
     type_ = frame.schema["at"].dataType
+    units = get_args(TimeUnit)
     found = frame.select(
-        micros(F.col("at"), type_).alias("micros"), why_none("at", F.col("at"), type_).alias("why")
+        *(micros(F.col("at"), type_, unit).alias(f"micros {unit}") for unit in units),
+        *(why_none("at", F.col("at"), type_, unit).alias(f"why {unit}") for unit in units),
     ).collect()
     given = pl.from_arrow(frame.toArrow())
-    assert [row.micros for row in found] == micros_of(given["at"]).to_list()
-    _, bad = timed(with_time(given), "times", "at")
-    assert bad is not None
-    assert [row.why for row in found if row.micros is None] == bad["reason"].to_list()
+    for unit in units:
+        instants = [row[f"micros {unit}"] for row in found]
+        assert instants == micros_of(given["at"], unit).to_list(), unit
+        _, bad = timed(with_time(given), "times", "at", unit)
+        assert bad is not None
+        reasons = [row[f"why {unit}"] for row in found if row[f"micros {unit}"] is None]
+        assert reasons == bad["reason"].to_list(), unit

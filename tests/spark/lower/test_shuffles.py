@@ -41,15 +41,15 @@ class Frame:
 
 
 def test_in_one_batch_a_shard_gets_all_that_there_ever_is_and_then_the_end():
-    frame = in_one_batch(Frame(), Echo([], [7], frozenset()))
+    frame = in_one_batch(now=5)(Frame(), Echo([], [7], frozenset()))
     given = [Envelope(7, "a", "arrival"), Envelope(7, "b", "mark")]
     table = pa.Table.from_batches(batches_of(given))
     made = frame.run((pa.scalar(7),), table)
     assert made.schema == ARROW
     found = [e for batch in made.to_batches() for e in envelopes_in(batch)]
     assert [(e.shard, e.node, e.value, e.split) for e in found] == [
-        (7, "a", 0, "True"),
-        (7, "b", 0, "True"),
+        (7, "a", 5, "True"),
+        (7, "b", 5, "True"),
     ]
 
 

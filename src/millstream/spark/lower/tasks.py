@@ -75,9 +75,7 @@ def _run(lowering: Lowering, instance: Instance) -> Task:
         case EventTime():
             follow = None if node.watermark is None else follow_of(lowering, instance, TIME)
             loaded = instance.input is not None and instance.input.node in lowering.plan.loaded
-            return Time(
-                step=name, column=node.column, unit=node.unit, follow=follow, loaded=loaded
-            )
+            return Time(step=name, column=node.column, unit=node.unit, follow=follow, loaded=loaded)
         case Select() | WithColumns():
             kept = {n: n for n in node.input.schema.names} if isinstance(node, WithColumns) else {}
             picked = {n: str(column_of(e, node.input)) for n, e in node.columns}
