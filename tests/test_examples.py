@@ -157,6 +157,24 @@ def test_silent_accounts_reports_each_account_once_for_each_silence(tmp_path):
     assert printed(tmp_path, "silent_accounts") == expected
 
 
+def test_sensor_deltas_finds_the_periods_without_a_change_of_a_degree(tmp_path):
+    periods: list[tuple[str, list[tuple[float, float]]]] = []
+    for room, degrees, at in sorted(module("sensor_deltas").readings(), key=lambda r: (r[0], r[2])):
+        if not periods or periods[-1][0] != room or abs(degrees - periods[-1][1][0][1]) >= 1.0:
+            periods.append((room, []))
+        periods[-1][1].append((at, degrees))
+    lines = printed(tmp_path, "sensor_deltas")
+    assert [line.split() for line in lines[2:]] == [
+        [
+            room,
+            *(f"{at // 3600:02.0f}:{at % 3600 // 60:02.0f}" for at in (mine[0][0], mine[-1][0])),
+            str(len(mine)),
+            *(f"{f([degrees for _, degrees in mine]):.2f}" for f in (lambda all: all[0], min, max)),
+        ]
+        for room, mine in periods
+    ]
+
+
 def test_hashtags_suggests_the_three_most_used_for_each_prefix(tmp_path):
     example = module("hashtags")
     used: defaultdict[str, Counter[str]] = defaultdict(Counter)

@@ -14,14 +14,9 @@ import millstream
 import millstream.testing
 
 WHERE = {
-    "fixed",
-    "sliding",
-    "session",
-    "count_window",
-    "global_window",
-    "calendar",
-    "processing_time",
-}
+    "fixed", "sliding", "session", "global_window", "calendar", "count_window", "delta_window",
+    "punctuated_window", "processing_time",
+}  # fmt: skip
 WHEN = {
     "at_watermark", "after_count", "after_delay", "every", "repeatedly", "first_of", "all_of",
     "in_order", "never",

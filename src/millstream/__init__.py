@@ -28,7 +28,7 @@ from millstream.model.aggregates import (
 )
 from millstream.model.clock_windows import processing_time
 from millstream.model.errors import KafkaError, MillstreamError, PlanError, RunError
-from millstream.model.ordered_windows import count_window
+from millstream.model.ordered_windows import count_window, delta_window, punctuated_window
 from millstream.model.processors import Processor, timer, ttl
 from millstream.model.refinements import accumulating, discarding, retracting
 from millstream.model.secrets import secret
@@ -89,6 +89,7 @@ __all__ = [
     "count",
     "count_distinct",
     "count_window",
+    "delta_window",
     "discarding",
     "every",
     "first",
@@ -106,6 +107,7 @@ __all__ = [
     "pipeline",
     "processing_time",
     "punctuated",
+    "punctuated_window",
     "quantile",
     "read_files",
     "read_kafka",

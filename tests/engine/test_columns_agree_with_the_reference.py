@@ -215,9 +215,35 @@ def test_a_chain_of_groupings_gives_the_same_panes(shape, script, engine, sizes)
     assert_agree(chain, engine, sizes, steps=[as_rows(step) for step in script])
 
 
+@settings(max_examples=500)
+@given(
+    windows(("delta", "marked")),
+    st.none() | triggers(watermark=False),
+    refinements(),
+    st.sampled_from(AGGREGATES),
+    st.sampled_from(list(NUMBERS.values())).flatmap(lambda values: steps(8, values=values)),
+    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
+    SIZES,
+)
+def test_windows_that_depend_on_values_give_the_same_panes(
+    window, trigger, refine, aggregate, script, engine, sizes
+):
+    assert_agree(
+        None,
+        engine,
+        sizes,
+        window=window,
+        trigger=trigger,
+        refine=refine,
+        aggregate=aggregate,
+        allow_data_loss=True,
+        steps=script,
+    )
+
+
 @settings(max_examples=100)
 @given(
-    windows(POLICIES),
+    windows((*POLICIES, "delta", "marked")),
     safe_triggers(watermark=False),
     windows(("fixed", "session", "count", "clock")),
     st.sampled_from([ms.discarding, ms.accumulating, ms.retracting]),

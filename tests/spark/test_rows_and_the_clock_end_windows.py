@@ -114,3 +114,23 @@ def test_a_flush_ends_count_windows_without_new_rows(spark, tmp_path):
         assert found(job.rows("totals")) == [("a", 64, 0), ("b", 32, 0)]
     finally:
         job.stop()
+
+
+def test_values_of_columns_and_expressions_end_windows_of_a_resumed_job(spark, tmp_path):
+    moved, marked = [], []
+    for new in ([0, 1], [2]):
+        for number in new:
+            write(tmp_path / "rows", number)
+        rows = rows_in(tmp_path / "rows", max_files_per_batch=1).key_by("key")
+        by_delta = rows.window(ms.delta_window("n", 50)).aggregate(total=ms.sum("n"))
+        by_mark = rows.window(ms.punctuated_window("at > 4 OR at = 1")).aggregate(total=ms.sum("n"))
+        program = ms.pipeline(by_delta.collect("moved"), by_mark.collect("marked"))
+        job = program.run("values", spark=spark, checkpoint=tmp_path / "state")
+        job.process_all().stop()
+        moved += job.rows("moved")
+        marked += job.rows("marked")
+    # a: 4 8 16 1 | 64 | 512, of which the last waits; b: 2 32 | 128 | 256; c waits.
+    assert found(moved) == [("a", 29, 0), ("a", 64, 1), ("b", 34, 0), ("b", 128, 1)]
+    # a: 4 8 | 16 | 1 | 64 | 512; b: 2 | 32 | 128 256, which wait; c waits.
+    expected = [("a", total, index) for index, total in enumerate([12, 16, 1, 64, 512])]
+    assert found(marked) == sorted([*expected, ("b", 2, 0), ("b", 32, 1)])

@@ -58,6 +58,10 @@ def windows(kinds=("fixed", "sliding", "session", "global")):
         "clock": st.deferred(lambda: windows(("fixed", "sliding", "session"))).map(
             ms.processing_time
         ),
+        "delta": st.builds(ms.delta_window, st.just("value"), st.integers(1, 6), flushes()),
+        "marked": st.builds(
+            ms.punctuated_window, st.sampled_from(["value > 5", "value IS NULL"]), flushes()
+        ),
         "count": st.builds(ms.count_window, st.integers(1, 4), st.integers(1, 5), flushes()),
     }
     return st.one_of(*(made[kind] for kind in kinds))

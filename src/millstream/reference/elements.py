@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from millstream.model.panes import Kind, LateReason, Timing
@@ -11,11 +11,15 @@ from millstream.model.windows import Interval
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A value at an event time; kind ``"-"`` takes back an equal one of the same time."""
+    """A value at an event time; kind ``"-"`` takes back an equal one of the same time.
+
+    The ``attribute`` says which windows it is in, where these depend on more than its time.
+    """
 
     value: Any
     time: int
     kind: Kind = "+"
+    attribute: Any = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

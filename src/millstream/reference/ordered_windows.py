@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from millstream.model.ordered_windows import Count
+from millstream.model.ordered_windows import Count, Delta, Marked
 from millstream.model.windows import Window
 from millstream.reference.elements import Element
 
@@ -47,7 +48,45 @@ class CountSequence(Sequence):
         self.rows = 0
 
 
-_SEQUENCES: dict[type[Window], Callable[[Any], Sequence]] = {Count: CountSequence}
+class DeltaSequence(Sequence):
+    """Knows the attribute of the first row of the window that has one."""
+
+    def __init__(self, kind: Delta) -> None:
+        super().__init__()
+        self.kind = kind
+        self.first: float | None = None
+
+    def place(self, element: Element) -> range:
+        value = None if element.attribute is None else float(element.attribute)
+        if value is not None and not math.isnan(value):
+            if self.first is None:
+                self.first = value
+            elif abs(value - self.first) >= self.kind.threshold:
+                self.first, self.ended = value, self.ended + 1
+        return range(self.ended, self.ended + 1)
+
+    def restart(self, ended: int) -> None:
+        super().restart(ended)
+        self.first = None
+
+
+class MarkedSequence(Sequence):
+    """A row that is marked ends its window."""
+
+    def __init__(self, kind: Marked) -> None:
+        super().__init__()
+
+    def place(self, element: Element) -> range:
+        found = range(self.ended, self.ended + 1)
+        self.ended += 1 if element.attribute else 0
+        return found
+
+
+_SEQUENCES: dict[type[Window], Callable[[Any], Sequence]] = {
+    Count: CountSequence,
+    Delta: DeltaSequence,
+    Marked: MarkedSequence,
+}
 
 
 def sequence_of(kind: Window) -> Sequence:

@@ -27,7 +27,8 @@ def _by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
 WINDOWS = _by_name(
     *(windows.fixed, windows.sliding, windows.session, windows.global_window, windows.calendar),
     clock_windows.processing_time,
-    ordered_windows.count_window,
+    *(ordered_windows.count_window, ordered_windows.delta_window),
+    ordered_windows.punctuated_window,
 )
 TRIGGERS = _by_name(
     *(triggers.at_watermark, triggers.after_count, triggers.after_delay, triggers.every),

@@ -9,6 +9,7 @@ from typing import Any
 
 from millstream.model.aggregates import Aggregate, Collect, Top
 from millstream.model.instants import START_OF_TIME, seconds
+from millstream.model.ordered_windows import Ordered
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.model.windowing import Windowing
@@ -36,39 +37,49 @@ def replay_grouping(
     """The panes and the late elements, each with the index of its step."""
     values: list[Any] = []
     groups = make(windowing, [_column(summary)], False)
+    attribute = _attribute(windowing)
     panes = Panes()
     with closing(groups):
         for i, step in enumerate(steps):
-            panes += _panes_of(groups, i, step, summary, values)
+            panes += _panes_of(groups, i, step, summary, values, attribute)
             panes.late += [_late(late, i) for late in groups.late]
             groups.late.clear()
     return panes
 
 
 def _panes_of(
-    groups: Groups, i: int, step: Step, summary: Summary, values: list[Any]
+    groups: Groups, i: int, step: Step, summary: Summary, values: list[Any], attribute: Compute
 ) -> list[Pane]:
-    emissions = _take(groups, step, values)
+    emissions = _take(groups, step, values, attribute)
     return [replace(pane_of(e, i), values=shown(e.value[0], summary, values)) for e in emissions]
 
 
-def _take(groups: Groups, step: Step, values: list[Any]) -> list[Emission]:
+def _take(groups: Groups, step: Step, values: list[Any], attribute: Compute) -> list[Emission]:
     match step:
         case Elements():
-            return groups.take(_numbered(step, values), START_OF_TIME, 0)
+            return groups.take(_numbered(step, values, attribute), START_OF_TIME, 0)
         case Watermark():
             return groups.take([], step.us, 0)
         case ProcessingTime():
             return groups.take([], START_OF_TIME, step.us)
 
 
-def _numbered(step: Elements, values: list[Any]) -> list[tuple[Any, Element]]:
+def _numbered(step: Elements, values: list[Any], attribute: Compute) -> list[tuple[Any, Element]]:
     """The elements, with numbers for their values: values may be any objects, and no column."""
     elements = []
     for key, value, time in step.triples():
-        elements.append((key, Element({"value": value, "number": len(values)}, time)))
+        row = {"value": value, "number": len(values)}
+        elements.append((key, Element(row, time, attribute=attribute(row))))
         values.append(value)
     return elements
+
+
+def _attribute(windowing: Windowing) -> Compute:
+    """What the windows of elements depend on, of the column ``value``."""
+    where = windowing.where
+    if not isinstance(where, Ordered) or where.attribute is None:
+        return lambda element: None
+    return compiled(scalar(where.attribute, _VALUE).text, _VALUE)
 
 
 def _column(summary: Summary) -> Column:

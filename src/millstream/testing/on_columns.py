@@ -84,6 +84,8 @@ class ColumnarGroups:
                 **{"origin": "", "split": "", "offset": range(len(elements))},
             }
         )
+        attribute = [element.attribute for element in elements]
+        table = table.with_columns(pl.Series("attribute", attribute, strict=False))
         return table.with_columns(
             each for inputs in self._inputs for each in _columns_of(*inputs, elements)
         )

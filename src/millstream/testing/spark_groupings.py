@@ -10,6 +10,7 @@ from typing import Any
 
 from millstream.model.aggregates import Aggregate, Collect
 from millstream.model.errors import RunError
+from millstream.model.ordered_windows import Ordered
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import Elements, Step
 from millstream.model.watermarks import ascending
@@ -47,8 +48,9 @@ class Script:
         steps = list(self._as_rows(number))
         schema = "script int, key bigint, number bigint, at timestamp"
         aggregate: Aggregate = Collect("number")
-        if isinstance(self.summary, Aggregate):
+        if self._reads_values:
             schema += f", value {self._type()}"
+        if isinstance(self.summary, Aggregate):
             aggregate = replace(self.summary, of=self.summary.of or "value")
         source = sources.setdefault(schema, test_stream(schema, name=schema))
         mine = source.flat_map(partial(_of_script, number), schema=schema)
@@ -85,7 +87,13 @@ class Script:
             yield Elements(rows)
 
     def _value(self, value: Any) -> dict[str, Any]:
-        return {"value": value} if isinstance(self.summary, Aggregate) else {}
+        return {"value": value} if self._reads_values else {}
+
+    @property
+    def _reads_values(self) -> bool:
+        where = self.windowing.where
+        by_value = isinstance(where, Ordered) and where.attribute is not None
+        return by_value or isinstance(self.summary, Aggregate)
 
     def _type(self) -> str:
         """The type of the values, if one holds them all."""

@@ -50,8 +50,8 @@ class SourceSteps:
         self.sources = {own: sources[name] for own, name in self.names.items() if name in sources}
 
     def move(self, number: int, plan: Physical, labels: list[int]) -> Iterator[Envelope]:
-        """What moves the program's watermarks and clock in a step."""
-        step = self.steps[number]
+        """What moves the program's watermarks and clock in a step; they stay after its last."""
+        step = self._step(number)
         if isinstance(step, ProcessingTime):
             self.clock = max(self.clock, step.us)
         for label in labels:
@@ -65,9 +65,12 @@ class SourceSteps:
                 for label in labels:
                     yield Envelope(label, mark, "mark", split="", value=step.us)
 
+    def _step(self, number: int) -> Step | None:
+        return self.steps[number] if number < len(self.steps) else None
+
     def rows(self, number: int) -> tuple[Source, list[dict[str, Any]]] | None:
         """The rows that arrive in a step, and the source that they are of."""
-        step = self.steps[number]
+        step = self._step(number)
         if not isinstance(step, Elements):
             return None
         name = source_of(step, self.sources)
@@ -97,12 +100,7 @@ class SparkInput:
     def write(self, scripts: Sequence[SourceSteps], labels: list[int]) -> None:
         """Writes the files."""
         for number in range(max((len(script.steps) for script in scripts), default=0)):
-            rows = [
-                row
-                for script in scripts
-                if number < len(script.steps)
-                for row in self._rows(script, number, labels)
-            ]
+            rows = [row for script in scripts for row in self._rows(script, number, labels)]
             path = self._folder / f"{number}.parquet"
             pq.write_table(pa.Table.from_pylist(rows, self._schema), path)
             os.utime(path, (_FIRST_CHANGE + number, _FIRST_CHANGE + number))

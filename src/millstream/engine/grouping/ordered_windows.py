@@ -11,9 +11,11 @@ import polars as pl
 
 from millstream.engine.grouping.windows import Windows
 from millstream.engine.operator import INDEX
-from millstream.model.ordered_windows import Count
+from millstream.engine.tables import concatenated, without
+from millstream.model.ordered_windows import Count, Delta, Marked
 from millstream.model.windows import Window
 
+_ATTRIBUTE = pl.col("attribute")
 _COUNT = pl.len().cast(pl.Int64).alias("rows")
 
 
@@ -91,7 +93,93 @@ class CountWindows(OrderedWindows):
         return [pl.lit(0, pl.Int64).alias("rows")]
 
 
-_KINDS: dict[type[Window], Callable[[Any], OrderedWindows]] = {Count: CountWindows}
+@dataclass(frozen=True)
+class DeltaWindows(OrderedWindows):
+    """Sequences have the attribute of the ``first`` row of the window that has one."""
+
+    kind: Delta
+
+    def place(
+        self, elements: pl.DataFrame, sequences: pl.DataFrame | None, keys: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        attribute = elements.select(*keys, _ATTRIBUTE.cast(pl.Float64)).with_row_index("row")
+        rows = _with_known(attribute, sequences, keys, self.fresh())
+        groups = rows.group_by(keys, maintain_order=True).agg(
+            pl.col("row"), _ATTRIBUTE, pl.col("upto", "first").first()
+        )
+        made = [self._scanned(*each) for each in groups.select("attribute", "upto", "first").rows()]
+        groups = groups.with_columns(
+            pl.Series(INDEX, [indexes for indexes, _, _ in made], pl.List(pl.Int64)),
+            pl.Series("upto", [upto for _, upto, _ in made], pl.Int64),
+            pl.Series("first", [first for _, _, first in made], pl.Float64),
+        )
+        indexes = groups.select("row", INDEX).explode("row", INDEX).sort("row")
+        after = groups.select(*keys, "upto", "first")
+        return elements.with_columns(indexes[INDEX]), _updated(sequences, after, keys)
+
+    def _scanned(
+        self, values: list[float | None], index: int, first: float | None
+    ) -> tuple[list[int], int, float | None]:
+        """The windows of a key's rows one after another, then the last of them and its first."""
+        indexes, threshold = [], self.kind.threshold
+        for value in values:
+            if value is not None and value == value:  # NaN is not
+                if first is None:
+                    first = value
+                elif abs(value - first) >= threshold:
+                    first, index = value, index + 1
+            indexes.append(index)
+        return indexes, index, first
+
+    def fresh(self) -> list[pl.Expr]:
+        return [pl.lit(None, pl.Float64).alias("first")]
+
+
+@dataclass(frozen=True)
+class MarkedWindows(OrderedWindows):
+    """Sequences need to know nothing more: each marked row ends a window."""
+
+    kind: Marked
+
+    def place(
+        self, elements: pl.DataFrame, sequences: pl.DataFrame | None, keys: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        marked = _ATTRIBUTE.cast(pl.Boolean).fill_null(False).cast(pl.Int64)
+        rows = elements.with_columns(marked=marked)
+        rows = _with_known(rows, sequences, keys, self.fresh())
+        before = (pl.col("marked").cum_sum() - pl.col("marked")).over(keys)
+        rows = rows.with_columns((pl.col("upto") + before).alias(INDEX))
+        after = rows.group_by(keys).agg(pl.col("upto").first() + pl.col("marked").sum())
+        return rows.drop("marked", "upto"), _updated(sequences, after, keys)
+
+    def fresh(self) -> list[pl.Expr]:
+        return []
+
+
+def _with_known(
+    rows: pl.DataFrame, sequences: pl.DataFrame | None, keys: Sequence[str], fresh: list[pl.Expr]
+) -> pl.DataFrame:
+    """The rows with what is known of the sequences of their keys, which may be new."""
+    if sequences is None:
+        return rows.with_columns(pl.lit(0, pl.Int64).alias("upto"), *fresh)
+    known = rows.join(sequences, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return known.with_columns(pl.col("upto").fill_null(0))
+
+
+def _updated(
+    sequences: pl.DataFrame | None, after: pl.DataFrame, keys: Sequence[str]
+) -> pl.DataFrame:
+    """All sequences, with those that have changed."""
+    all_rows = concatenated(without(sequences, after, list(keys)), after)
+    assert all_rows is not None
+    return all_rows
+
+
+_KINDS: dict[type[Window], Callable[[Any], OrderedWindows]] = {
+    Count: CountWindows,
+    Delta: DeltaWindows,
+    Marked: MarkedWindows,
+}
 
 
 def ordered_windows_of(kind: Window) -> OrderedWindows:

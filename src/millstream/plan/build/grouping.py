@@ -10,6 +10,7 @@ from millstream.model.errors import PlanError, in_step
 from millstream.model.refinements import retracting
 from millstream.plan.build.functions import function_name
 from millstream.plan.checks import check_grouping
+from millstream.plan.checks.attribute_types import checked_attribute
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Node, Port, SideOutput, Stateful
@@ -38,8 +39,9 @@ def grouping(input: Node, settings: Settings, aggregates: Mapping[str, Any]) -> 
             for name, given in aggregates.items()
         )
         schema = Schema(_fields(input, settings, checked))
+        attribute = checked_attribute(settings.windowing.where, input.schema)
     port = Port("rows", input, settings.keys)
-    node = Grouping(step, schema, (port,), settings.windowing, checked)
+    node = Grouping(step, schema, (port,), settings.windowing, checked, attribute)
     check_grouping(node)
     return node
 

@@ -44,6 +44,8 @@ class Grouping(Stateful):
 
     windowing: Windowing
     aggregates: tuple[tuple[str, Aggregate, AggregateInputs], ...]
+    attribute: Expression | None = None
+    """What the windows of rows depend on besides their order, if they do."""
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -129,6 +131,8 @@ class Grouping(Stateful):
     def computing(self, port: Port) -> Iterator[Computed]:
         """The keys, and the values and orders of the aggregates."""
         yield from super().computing(port)
+        if self.attribute is not None:
+            yield Computed("attribute", str(self.windowing.where), self.attribute)
         for i, (_, aggregate, inputs) in enumerate(self.aggregates):
             for role, value in (("of", inputs.of), ("by", inputs.by)):
                 if value is not None:

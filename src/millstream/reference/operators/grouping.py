@@ -11,6 +11,7 @@ from millstream.model.instants import START_OF_TIME
 from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.operators.grouping import Grouping
 from millstream.reference.aggregates import Column
+from millstream.reference.computing import Compute
 from millstream.reference.elements import Element, Late
 from millstream.reference.groups import MakeGroups, reference_groups
 from millstream.reference.operators.keys import Keyed
@@ -30,6 +31,7 @@ class GroupingOperator:
             Column(a, values.get(f"of {i}", dict), values.get(f"by {i}", _nothing))
             for i, (_, a, _) in enumerate(node.aggregates)
         ]
+        self._attribute: Compute = values.get("attribute", _nothing)
         self._kind = kind_column(node.input)
         self._groups = make(node.windowing, columns, taking_back(node.input) is not None)
         self._names = node.key_columns, tuple(name for name, _, _ in node.aggregates)
@@ -62,7 +64,8 @@ class GroupingOperator:
         if self._kind is not None and row.kind == "-":
             values[self._kind] = "+"  # a retraction must equal the row that it takes back
         time = START_OF_TIME + 1 if row.time is None else row.time
-        return self._keyed.key(values), Element(values, time, row.kind)
+        attribute = self._attribute(values)
+        return self._keyed.key(values), Element(values, time, row.kind, attribute)
 
 
 def _nothing(values: Mapping[str, Any]) -> None:
