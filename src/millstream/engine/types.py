@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+import polars as pl
 import pyarrow as pa
 
 from millstream.plan.types.result_types import base_type
@@ -49,3 +50,15 @@ def arrow_type(type: str) -> pa.DataType | None:
         case "MAP":
             return pa.map_(inner[0][1], inner[1][1])
     return pa.struct(inner)
+
+
+@cache
+def polars_type(type: str) -> pl.DataType:
+    """The type of a column in Polars.
+
+    >>> polars_type("ARRAY<BIGINT>")
+    List(Int64)
+    """
+    made = pl.from_arrow(pa.array([], arrow_type(type)))
+    assert isinstance(made, pl.Series)
+    return made.dtype

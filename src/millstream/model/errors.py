@@ -42,6 +42,7 @@ CODES = {
     "MS128": "a DStream program on Spark Connect",
     "MS129": "a DStream program that cannot run",
     "MS130": "a processor that cannot run",
+    "MS131": "a processor whose rows cannot come all at once",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",

@@ -18,6 +18,9 @@ from millstream.model.windows import Interval
 TimeDomain = Literal["event_time", "processing_time"]
 RowOrder = Literal["arrival", "event_time"]
 
+SLOT, ROW, TIME = "_slot", "_row", "_time"
+"""Columns of the tables of ``on_batch``: the number of a key, that of a row, its event time."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -223,9 +226,9 @@ class Processor:
     [{'account': 'a', 'balance': 5}, {'account': 'a', 'balance': 7}]
     """
 
-    state: ClassVar[Any] = None
+    state: Any = None
     """The class of the state of a key."""
-    ttl: ClassVar[TimeToLive | dict[str, TimeToLive] | None] = None
+    ttl: TimeToLive | dict[str, TimeToLive] | None = None
     """How long the state of a key stays after its last row; or a dict of this for some fields."""
     takes_retractions: ClassVar[bool] = False
     """Whether it takes rows that retract others: their column ``kind`` is ``"-"``."""
@@ -240,6 +243,40 @@ class Processor:
         """Rows of the key have come, in order: a list, instead of one by one in ``on_row``."""
         for row in rows:
             self.on_row(row, state, timers, out)
+
+    def on_batch(self, rows: Any, state: Any, timers: Any, out: Any) -> Any:
+        """What ``on_row`` says, for the rows of many keys at once: optional, and much faster.
+
+        ``rows`` is a Polars table of the rows, those of one key together and in order, with the
+        number of the row (``_row``), that of its key (``_slot``) and its event time in microseconds
+        (``_time``). ``state`` has one row for each key: ``_slot``, the key, and the fields. Returns
+        the state with its new columns, or None if nothing changed. ``out.emit(table)``,
+        ``out.retract(table)`` and ``out.to("tag").emit(table)`` take tables with the column
+        ``_row``: the row that each is emitted for. So do ``timers.name.set(table, after="5m")`` (or
+        ``at=`` a column), and ``timers.name.clear(table)``.
+
+        >>> import polars as pl
+        >>> import millstream as ms
+        >>> class Balances(ms.Processor):
+        ...     class state:
+        ...         balance: int = 0
+        ...     def on_row(self, row, state, timers, out):
+        ...         state.balance += row["amount"]
+        ...         out.emit(account=row["account"], balance=state.balance)
+        ...     def on_batch(self, rows, state, timers, out):
+        ...         before = state["balance"].gather(rows["_slot"])
+        ...         after = before + pl.col("amount").cum_sum().over("_slot")
+        ...         rows = rows.with_columns(balance=after)
+        ...         out.emit(rows)
+        ...         return rows.group_by("_slot").agg(pl.last("balance"))
+        >>> payments = ms.from_rows(
+        ...     [("a", 5), ("b", 1), ("a", 2)], schema="account string, amount bigint")
+        >>> balances = payments.key_by("account").process(
+        ...     Balances, schema="account string, balance bigint")
+        >>> balances.filter("account = 'a'").collect().run().rows()
+        [{'account': 'a', 'balance': 5}, {'account': 'a', 'balance': 7}]
+        """
+        raise NotImplementedError
 
     def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
         """A timer fires."""

@@ -161,12 +161,12 @@ class Turns:
                 yield setting.time
         yield from (due.time for due in self._expiries("event_time", interval, held))
 
-    def next_due(self, held: Held) -> Iterator[int]:
+    def next_due(self, interval: Interval | None, held: Held) -> Iterator[int]:
         """The clock times at which something does."""
         for (name, _), setting in held.timers.items():
             if self.what.timers[name] == "processing_time":
                 yield setting.time
-        yield from (due.time for due in self._expiries("processing_time", None, held))
+        yield from (due.time for due in self._expiries("processing_time", interval, held))
 
     def holds(self, interval: Interval | None, held: Held) -> Iterator[int]:
         """The event times that the output watermark may not pass while this is held."""

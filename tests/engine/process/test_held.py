@@ -64,7 +64,7 @@ def test_what_is_written_is_read_again() -> None:
     }
     made, _ = tables()
     keys, timers = made.tables(SLOTS, held, [None, None])
-    assert made.read(keys.hstack(SLOTS.select("slot")), timers.with_columns(slot=pl.lit(0))) == held
+    assert made.read(keys, timers) == held
     assert keys["wakes"].to_list()[0] == 5
     assert keys["holds"].to_list() == [4, None]
 
@@ -73,10 +73,9 @@ def test_a_field_that_was_added_to_the_program_has_its_default() -> None:
     made, _ = tables()
     held = Held((1, None, AT, Decimal(1), ["x"], {"k": 2}), {}, True, 7, 8)
     keys, _ = made.tables(SLOTS, {0: held, 1: held}, [None, None])
-    of_both = keys.with_columns(slot=pl.Series([0, 1]))
     # Buckets are read together, and the new program has written one of them.
-    old = of_both[:1].drop("field tags", "field number").with_columns(fields=pl.lit(OLD))
-    both = made.completed(pl.concat([old, of_both[1:]], how="diagonal"))
+    old = keys[:1].drop("field tags", "field number").with_columns(fields=pl.lit(OLD))
+    both = made.completed(pl.concat([old, keys[1:]], how="diagonal"))
     assert both is not None
     assert both["fields"].n_unique() == 1
     assert made.read(both, None)[0].values == (0, None, AT, Decimal(1), [], {"k": 2})

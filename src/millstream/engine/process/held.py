@@ -16,7 +16,7 @@ from millstream.plan.operators.process import Processing
 from millstream.reference.callbacks import Setting
 from millstream.reference.turns import Held, Turns
 
-_TIMERS = {
+TIMERS = {
     "name": pl.String,
     "tag": pl.String,
     "time": pl.Int64,
@@ -38,7 +38,7 @@ class HeldTables:
         fields = () if what.state is None else what.state.fields
         self._fields = [(f"field {each.name}", each.type) for each in fields]
         self._defaults = [each.default for each in fields]
-        self._known = " ".join(sorted(each.name for each in fields))
+        self._known = field_names(what)
         self._written = [f"written {name}" for name in what.times_of_fields]
 
     def completed(self, keys: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -67,7 +67,7 @@ class HeldTables:
         for slot, each, last, seen, at in known:
             held[slot] = Held(each, {}, True, last, seen, at)
         if timers is not None:
-            for slot, name, tag, *setting in timers.select("slot", *_TIMERS).iter_rows():
+            for slot, name, tag, *setting in timers.select("slot", *TIMERS).iter_rows():
                 held[slot].timers[name, tag] = Setting(*setting)
         return held
 
@@ -95,18 +95,34 @@ class HeldTables:
             bounds = [intervals[slot] for slot in held]
             both = list(zip(bounds, all_held, strict=True))
             numbers["wakes"] = [min(turns.next_wakes(*each), default=END_OF_TIME) for each in both]
-            numbers["due"] = [min(turns.next_due(each), default=None) for each in all_held]
+            numbers["due"] = [min(turns.next_due(*each), default=None) for each in both]
             numbers["holds"] = [min(turns.holds(*each), default=None) for each in both]
         columns += [pl.Series(name, each, pl.Int64) for name, each in numbers.items()]
-        keys = slots[list(held)].drop("slot").with_columns(*columns, fields=pl.lit(self._known))
+        keys = slots[list(held)].with_columns(*columns, fields=pl.lit(self._known))
         timers = [
             (slot, *name, *setting)
             for slot, each in held.items()
             for name, setting in each.timers.items()
         ]
-        table = pl.DataFrame(timers, {"slot": pl.UInt32, **_TIMERS}, orient="row")
-        where = slots[table["slot"]].drop("slot")
-        return keys, where.hstack(table.drop("slot"))
+        table = pl.DataFrame(timers, {"slot": pl.UInt32, **TIMERS}, orient="row")
+        return keys, placed(table, slots)
+
+
+def placed(timers: pl.DataFrame, slots: pl.DataFrame) -> pl.DataFrame:
+    """Timers with the key and window of their slot."""
+    return slots[timers["slot"]].hstack(timers.drop("slot"))
+
+
+def field_names(what: Processing) -> str:
+    """The names of the fields of the state, as keys have them."""
+    fields = () if what.state is None else what.state.fields
+    return " ".join(sorted(each.name for each in fields))
+
+
+def default_columns(what: Processing) -> pl.DataFrame:
+    """The state of a key that is new: one row."""
+    fields = () if what.state is None else what.state.fields
+    return pl.DataFrame([_column(f"field {f.name}", f.type, [f.default]) for f in fields])
 
 
 def _column(name: str, type: str, values: list[Any]) -> pl.Series:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import polars as pl
 
@@ -22,16 +21,14 @@ from millstream.engine.operator import (
     facts_of,
     least,
 )
-from millstream.engine.process.emitted import EmittedColumns
-from millstream.engine.process.held import HeldTables
-from millstream.engine.python_rows import python_columns, python_rows
+from millstream.engine.process.in_columns import InColumns
+from millstream.engine.process.per_key import PerKey, Ran, Turn
 from millstream.engine.rows import rejected_rows
 from millstream.engine.tables import concatenated
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.model.processors import Row
-from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
-from millstream.reference.turns import Clock, Held, Turns, processor_watermark
+from millstream.reference.functions import cause_of
+from millstream.reference.turns import Clock, Turns, processor_watermark
 
 _PLACE = ("origin", "split", "offset")
 _WINDOW = ("start", "end")
@@ -42,7 +39,7 @@ class Process:
 
     Its tables are ``keys`` and ``timers`` (see ``HeldTables``), and ``waiting``: rows whose turn in
     the order of event time has not come. What it emits is numbered in the order of its turns, which
-    a repeated step repeats.
+    a repeated step repeats, in columns or key by key.
     """
 
     order = ("number",)
@@ -55,8 +52,9 @@ class Process:
         self._turn = [*BY_KEY, *keys, *_WINDOW]
         """The columns that say whose turn it is."""
         self._turns = Turns(what, checks_later=True)
-        self._emitted = {tag: EmittedColumns(schema) for tag, schema in what.outputs.items()}
-        self._held = HeldTables(what, self._turns)
+        names = dict(zip(keys, what.keys, strict=True))
+        self._per_key = PerKey(what, names, self._turns)
+        self._in_columns = InColumns(self._per_key) if what.by_batch else None
         self._windows = None if what.window is None else windows_of(what.window)
         self._by_time = what.order == "event_time"
         self._order = ["time", *_PLACE] if self._by_time else [*_PLACE]
@@ -75,23 +73,42 @@ class Process:
         )
         arrived = self._arrived(batches.get(ROWS), at, outputs)
         rows, waiting = self._in_turn(arrived, tables.get("waiting"), at)
-        keys, timers = self._held.completed(tables.get("keys")), tables.get("timers")
+        keys, timers = self._per_key.held.completed(tables.get("keys")), tables.get("timers")
         slots = self._slots(rows, keys, at)
         if slots is None:
             return self._stepped(keys, timers, waiting, outputs)
         mine_keys, other_keys = self._split(keys, slots)
         mine_timers, other_timers = self._split(timers, slots)
-        held = self._held.read(mine_keys, mine_timers)
-        intervals = self._intervals(slots)
-        kept = self._run(slots, intervals, held, rows, at)
-        new_keys, new_timers = self._held.tables(slots, kept, intervals)
-        self._emit(outputs)
+        ran = self._ran(Turn(slots, self._by_slot(rows, slots), mine_keys, mine_timers, at))
+        for tag, table in ran.emitted.items():
+            outputs[tag].append(table.with_columns(number=pl.int_range(pl.len())))
+        if self._turns.rejected:
+            reasons, records = map(list, zip(*self._turns.rejected, strict=True))
+            self._turns.rejected.clear()
+            outputs[REJECTED].append(rejected_rows(self._what.step, reasons, records))
         return self._stepped(
-            concatenated(other_keys, new_keys),
-            concatenated(other_timers, new_timers),
+            concatenated(other_keys, ran.keys.drop("slot")),
+            concatenated(other_timers, ran.timers.drop("slot")),
             waiting,
             outputs,
         )
+
+    def _ran(self, turn: Turn) -> Ran:
+        """The turns of keys in columns, if the processor can; otherwise key by key."""
+        if self._in_columns is None:
+            return self._per_key.run(turn)
+        try:
+            return self._in_columns.run(turn)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a user's callback raises
+            self._turns.outputs.clear()
+            self._turns.rejected.clear()
+            # Key by key, the row that fails is known: it is rejected, or the error names it.
+            ran = self._per_key.run(turn)
+            if self._what.on_error == "fail":
+                raise self._in_columns.failure(turn, error) from cause_of(error)
+            return ran
 
     # Which rows and keys have a turn.
 
@@ -170,77 +187,14 @@ class Process:
         is_mine = found["slot"].is_not_null()
         return found.filter(is_mine), table.filter(~is_mine)
 
-    def _intervals(self, slots: pl.DataFrame) -> list[Interval | None]:
-        if self._windows is None:
-            return [None] * slots.height
-        return [Interval(*bounds) for bounds in slots.select(_WINDOW).iter_rows()]
-
-    # The turns.
-
-    def _run(
-        self,
-        slots: pl.DataFrame,
-        intervals: list[Interval | None],
-        held: dict[int, Held],
-        rows: pl.DataFrame | None,
-        at: Clock,
-    ) -> dict[int, Held]:
-        """Runs the turns; what is held after them."""
-        turns, kept = self._turns, dict[int, Held]()
-        names = dict(zip(self._keys, self._what.keys, strict=True))
-        keys = python_rows(slots.select(self._keys).rename(names).to_arrow())
-        if not self._keys:
-            keys = [{}] * slots.height
-        given, bounds = self._given(slots, rows)
-        for slot, (key, (begin, end)) in enumerate(zip(keys, pairwise(bounds), strict=True)):
-            mine, interval = given[begin:end], intervals[slot]
-            for row in mine:
-                row.key, row.interval = key, interval
-            after = turns.run(key, interval, held.get(slot) or turns.fresh, mine, at)
-            if after is not None:
-                kept[slot] = after
-        return kept
-
-    def _given(self, slots: pl.DataFrame, rows: pl.DataFrame | None) -> tuple[list[Row], list[int]]:
-        """The rows as callbacks get them, slot by slot, and where those of each slot begin."""
+    def _by_slot(self, rows: pl.DataFrame | None, slots: pl.DataFrame) -> pl.DataFrame | None:
+        """The rows with their slots, slot by slot."""
         if rows is None or not rows.height:
-            return [], [0] * (slots.height + 1)
-        rows = rows.join(
-            slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left"
-        ).sort("slot", maintain_order=True)
-        counts = rows["slot"].to_physical().value_counts()
-        sizes = dict(counts.iter_rows())
-        bounds = [0]
-        for slot in range(slots.height):
-            bounds.append(bounds[-1] + sizes.get(slot, 0))
-        table = rows["row"].struct.unnest()
-        names, columns = table.columns, python_columns(table)
-        given = [Row(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
-        for row, time in zip(given, rows["time"].to_list(), strict=True):
-            row.micros = time if time > START_OF_TIME + 1 else None
-        return given, bounds
+            return None
+        rows = rows.join(slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left")
+        return rows.sort("slot", maintain_order=True)
 
     # What a step gives.
-
-    def _emit(self, outputs: Outputs) -> None:
-        turns = self._turns
-        for tag, emitted in turns.outputs.tagged.items():
-            if emitted.rows:
-                outputs[tag].append(
-                    pl.DataFrame(
-                        {
-                            "row": self._emitted[tag].table(emitted).to_struct("row"),
-                            "time": pl.Series(emitted.times, dtype=pl.Int64),
-                            "sign": pl.Series(emitted.signs, dtype=pl.Int8),
-                            "number": pl.int_range(len(emitted.rows), eager=True),
-                        }
-                    )
-                )
-        turns.outputs.clear()
-        if turns.rejected:
-            rejected, turns.rejected = turns.rejected, []
-            reasons, records = map(list, zip(*rejected, strict=True))
-            outputs[REJECTED].append(rejected_rows(self._what.step, reasons, records))
 
     def _stepped(
         self,

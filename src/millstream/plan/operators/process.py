@@ -22,6 +22,7 @@ from millstream.model.windows import Global, Window
 from millstream.plan.build.functions import checked_on_error, function_name
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import check_has_event_time
+from millstream.plan.checks.on_batch import check_on_batch
 from millstream.plan.checks.retractions import check_takes_nothing_back
 from millstream.plan.explain.details import fate_text, setting_lines
 from millstream.plan.explain.words import keys_text, where_text
@@ -67,19 +68,24 @@ class Processing:
     @property
     def time_to_live(self) -> TimeToLive | None:
         """That of all state of a key."""
-        given = type(self.processor).ttl
+        given = self.processor.ttl
         return given if isinstance(given, TimeToLive) else None
 
     @property
     def times_of_fields(self) -> dict[str, TimeToLive]:
         """Those of single fields."""
-        given = type(self.processor).ttl
+        given = self.processor.ttl
         return dict(given) if isinstance(given, dict) else {}
 
     @property
     def retracts(self) -> bool:
         """Whether its rows may take others back."""
         return type(self.processor).retracts
+
+    @property
+    def by_batch(self) -> bool:
+        """Whether the processor takes the rows of many keys at once."""
+        return overrides(self.processor, "on_batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +126,9 @@ class Process(Stateful):
         """What runs, on which state and timers."""
         what = self.processing
         key, *others = self.kept_details
-        lines = [key, ("runs", f"{what.name}, a row that raises {fate_text(what.on_error)}")]
+        form = "in columns, " if what.by_batch else ""
+        runs = f"{what.name}, {form}a row that raises {fate_text(what.on_error)}"
+        lines = [key, ("runs", runs)]
         for label in ("state", "timers"):
             parts = [text for part, text in self.kept_parts if part == _PARTS[label]]
             lines += [(label, ", ".join(parts))] if parts else []
@@ -133,7 +141,7 @@ class Process(Stateful):
         lines = [("key", keys_text(self.keys) or "none: all rows have one state")]
         if what.window is not None:
             lines.append(("where", where_text(self.windowing)))
-        given = type(what.processor).ttl
+        given = what.processor.ttl
         if given is not None:
             lines.append(("ttl", repr(given)))
         lines.append(("order", "event time" if what.order == "event_time" else "arrival"))
@@ -231,6 +239,8 @@ def process(
             kind=kind_column(input),
         )
         _check_times_to_live(what)
+        if what.by_batch:
+            check_on_batch(what, input.schema.names)
     return Process(step, rows, (Port("rows", input, settings.keys),), what, windowing)
 
 
@@ -348,7 +358,7 @@ def _lateness(windowing: Windowing, given: Any, order: RowOrder) -> int | None:
 
 
 def _check_times_to_live(what: Processing) -> None:
-    given = type(what.processor).ttl
+    given = what.processor.ttl
     fields = [] if what.state is None else [field.name for field in what.state.fields]
     if given is None or isinstance(given, TimeToLive):
         return

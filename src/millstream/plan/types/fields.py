@@ -51,7 +51,7 @@ class StateClass:
 
 def state_of(processor: Processor) -> StateClass | None:
     """The state that a processor declares, if it has any; refused where a field has no default."""
-    given = type(processor).state
+    given = processor.state
     if given is None:
         return None
     who = function_name(type(processor))
