@@ -6,6 +6,8 @@ import operator
 
 import pyspark.streaming
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark import StorageLevel
 
 import millstream.dstream
@@ -127,3 +129,42 @@ def queues(ssc):
 def test_every_batch_has_what_it_has_in_pyspark(context, program):
     ours = batches_of(millstream.dstream, context, program, 9)
     assert ours == batches_of(pyspark.streaming, context, program, 9)
+
+
+STEPS = {
+    "map": lambda s, _: s.mapValues(lambda n: n + 1),
+    "swap": lambda s, _: s.map(lambda pair: (pair[1] % 3, len(str(pair[0])))),
+    "filter": lambda s, _: s.filter(lambda pair: pair[1] % 2),
+    "flat": lambda s, _: s.flatMapValues(lambda n: range(n % 4)),
+    "reduce": lambda s, _: s.reduceByKey(operator.add),
+    "count": lambda s, _: s.count().map(lambda n: (n, n)),
+    "distinct": lambda s, _: s.transform(lambda rdd: rdd.distinct()),
+    "union": lambda s, other: s.union(other) if s._slideDuration == other._slideDuration else s,
+    "join": lambda s, other: s.join(other).mapValues(sum),
+    "outer": lambda s, other: s.leftOuterJoin(other).mapValues(lambda both: both[0]),
+    "window": lambda s, _: s.window(2 * s._slideDuration, s._slideDuration),
+    "slide": lambda s, _: s.window(2 * s._slideDuration, 2 * s._slideDuration),
+    "rolling": lambda s, _: s.reduceByKeyAndWindow(
+        operator.add, operator.sub, 5 * s._slideDuration, s._slideDuration
+    ),
+    "state": lambda s, _: s.updateStateByKey(lambda new, old: sum(new) + (old or 0) or None),
+}
+chains = st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=4)
+
+
+@settings(max_examples=2, suppress_health_check=[*HealthCheck])
+@given(st.lists(chains, min_size=6, max_size=6))
+def test_random_graphs_have_the_same_batches_as_in_pyspark(context, programs):
+    def program(ssc):
+        outputs = {}
+        numbered = [[(str(n), n) for n in batch] for batch in NUMBERS]
+        first, second = ssc.queueStream(PAIRS), ssc.queueStream(numbered)
+        for chain in programs:
+            stream = first
+            for step in chain:
+                stream = STEPS[step](stream, second)
+                outputs[f"{chain}, after {step}"] = stream
+        return outputs
+
+    ours = batches_of(millstream.dstream, context, program, 7)
+    assert ours == batches_of(pyspark.streaming, context, program, 7)

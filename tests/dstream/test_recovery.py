@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -86,6 +90,25 @@ def test_a_program_continues_after_a_stop_with_state_windows_and_missed_batches(
     until(lambda: shown(output, Counter("ababc")))
     ssc.stop(False, True)
     check(output, Counter("ababc"))
+
+
+def test_a_program_that_is_killed_counts_everything_once(spark_stops, tmp_path):
+    files, output, checkpoint = (tmp_path / name for name in ("files", "output", "checkpoint"))
+    files.mkdir()
+    command = [sys.executable, dstream_counts.__file__, str(files), str(checkpoint), str(output)]
+    sent: Counter = Counter()
+    for run in range(3):
+        with subprocess.Popen(command, start_new_session=True) as process:
+            try:
+                before = len(batches(output, "totals"))
+                until(lambda: len(batches(output, "totals")) > before)  # noqa: B023
+                for file in range(3):
+                    put(files, f"{run}-{file}", *"abc"[: file + 1])
+                    sent.update("abc"[: file + 1])
+                    until(lambda: shown(output, sent) or file < 2)  # noqa: B023
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
+    check(output, sent)
 
 
 def test_lines_of_a_socket_are_received_once_and_not_lost_by_a_restart(context, tmp_path):
