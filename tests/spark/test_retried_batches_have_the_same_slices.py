@@ -171,7 +171,7 @@ def test_a_batch_that_is_done_again_on_other_cores_has_the_same_slices(
     # As it would be on seven cores, and for who wants small tasks.
     settings(leafNodeDefaultParallelism=7, files_openCostInBytes=1, files_maxPartitionNum=100)
     assert slices_of(stream, tmp_path / "in", spark) != first  # a job that begins now
-    with pytest.raises(ms.MillstreamError, match="MS206: .* packs files into other tasks") as error:
+    with pytest.raises(ms.MillstreamError, match="MS206: .* assigns files to other tasks") as error:
         slices_of(stream, tmp_path, spark)
     settings(files_minPartitionNum=1)  # so that it is as it was when the test ends
     exec(error.value.fix.removeprefix("before run(): "), {"spark": spark})

@@ -17,7 +17,7 @@ from millstream.spark.driver.kafka_failures import client_error, lost_records
 from millstream.spark.lower.sql_listing import Listing
 from millstream.spark.sources.loading import wrong_type
 
-_TOLD = re.compile(
+_OURS = re.compile(
     r"millstream\.model\.errors\.\w+: (?P<code>MS\d{3})(?: in step '(?P<step>[^\n]*?)')?: "
     r"(?P<what>.*?)\n  What to do: (?P<fix>.*?)\n  More: ",
     re.DOTALL,
@@ -66,7 +66,7 @@ def recognised(plan: Physical | None = None) -> Iterator[None]:
 
 def _own_part(text: str) -> str:
     """The text up to an error of ours in it."""
-    found = _TOLD.search(text)
+    found = _OURS.search(text)
     return text[: found.start()] if found else ""
 
 
@@ -82,7 +82,7 @@ def _explanation(error: Exception, plan: Physical | None) -> MillstreamError | N
         return _no_files(no_path["path"])
     if _NOT_THERE in text:
         return _not_there()
-    found = _TOLD.search(text)
+    found = _OURS.search(text)
     if found is not None and found["code"] in CODES:
         kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
         return kind(found["code"], found["what"], fix=found["fix"], step=found["step"])

@@ -29,14 +29,14 @@ _MOST_TASKS = 10_000
 
 
 def file_task_settings(spark: SparkSession) -> dict[str, str]:
-    """How the session packs files now."""
+    """How the session assigns files to tasks now."""
     found = {name: spark.conf.get(name, None) for name in _SETTINGS}
     known = {name: value for name, value in found.items() if value is not None}
     return known if TASKS in known else {TASKS: str(_tasks(spark)), **known}
 
 
 def keep_file_tasks(spark: SparkSession, kept: FileTasks, ours: bool) -> None:
-    """Has the session pack files as the job began with; one of the user's own is only checked."""
+    """Has the session assign files as when the job began; one of the user's own is only checked."""
     now = file_task_settings(spark)
     others = [name for name in _SETTINGS if now.get(name) != kept.get(name)]
     if ours:
@@ -48,7 +48,7 @@ def keep_file_tasks(spark: SparkSession, kept: FileTasks, ours: bool) -> None:
     elif others:
         raise RunError(
             "MS206",
-            "the Spark session packs files into other tasks than it did when the job began: if a "
+            "the Spark session assigns files to other tasks than it did when the job began: if a "
             "batch had to be retried, its rows would be in other slices of the sinks",
             fix=f"before run(): {'; '.join(_said(name, kept) for name in others)}",
         )
@@ -61,7 +61,7 @@ def _said(name: str, kept: FileTasks) -> str:
 
 
 def _tasks(spark: SparkSession) -> int:
-    """How many tasks Spark makes of what it reads, if nothing else speaks against it."""
+    """How many tasks Spark makes of what it reads, if no setting says otherwise."""
     if is_remote(spark):  # which does not report it, but does it
         some = spark.range(_MOST_TASKS).select(F.spark_partition_id())
         return some.distinct().count()
