@@ -16,13 +16,14 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyspark import SparkConf, SparkContext, cloudpickle
+from pyspark import SparkConf, SparkContext
 from pyspark.serializers import Serializer
 
 from millstream.dstream.by_value import by_name
 from millstream.dstream.graph.graph import Graph
 from millstream.dstream.graph.node import Node
 from millstream.dstream.hadoop import Files
+from millstream.spark.compat.pickler import pickled_with_code
 
 _OF_ONE_RUN = ("spark.app.id", "spark.app.startTime", "spark.driver.host", "spark.driver.port")
 
@@ -96,7 +97,7 @@ class Checkpoint:
             if key not in _OF_ONE_RUN
         ]
         with by_name():
-            program = cloudpickle.dumps((graph, settings))  # type: ignore[no-untyped-call] # it has no types
+            program = pickled_with_code((graph, settings))
         old = [name for name in self._files.names(self._folder) if name.startswith(_OURS)]
         self._files.write(f"{self._folder}/program-{self._zero}", program)
         for name in old:

@@ -49,6 +49,9 @@ ATTRIBUTES = [
     (gateway.check, py4j_gateway, "logger"),
     (pickler.check, cloudpickle.CloudPickler, "dispatch_table"),
     (pickler.check, cloudpickle, "list_registry_pickle_by_value"),
+    (pickler.check, cloudpickle, "register_pickle_by_value"),
+    (pickler.check, cloudpickle, "unregister_pickle_by_value"),
+    (pickler.check, cloudpickle, "dumps"),
     (
         state_client.check,
         stateful_processor_api_client.StatefulProcessorApiClient,
