@@ -51,6 +51,8 @@ class Process:
         self._keys = list(keys)
         self._turn = [*BY_KEY, *keys, *_WINDOW]
         """The columns that say whose turn it is."""
+        self._whose = [*keys, *(() if what.window is None else _WINDOW)] or [*BY_KEY]
+        """Those of them that suffice: the bucket follows from the key."""
         self._turns = Turns(what, checks_later=True)
         names = dict(zip(keys, what.keys, strict=True))
         self._per_key = PerKey(what, names, self._turns)
@@ -173,7 +175,7 @@ class Process:
         found = concatenated(*whose)
         if found is None or not found.height:
             return None
-        return found.unique(maintain_order=True).with_row_index("slot")
+        return found.unique(self._whose, maintain_order=True).with_row_index("slot")
 
     def _split(
         self, table: pl.DataFrame | None, slots: pl.DataFrame
@@ -181,9 +183,7 @@ class Process:
         """The rows of a table that are of these slots, with the slot, and all others."""
         if table is None:
             return None, None
-        found = table.join(
-            slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left"
-        )
+        found = self._numbered(table, slots)
         is_mine = found["slot"].is_not_null()
         return found.filter(is_mine), table.filter(~is_mine)
 
@@ -191,8 +191,14 @@ class Process:
         """The rows with their slots, slot by slot."""
         if rows is None or not rows.height:
             return None
-        rows = rows.join(slots, on=self._turn, how="left", nulls_equal=True, maintain_order="left")
-        return rows.sort("slot", maintain_order=True)
+        return self._numbered(rows, slots).sort("slot", maintain_order=True)
+
+    def _numbered(self, table: pl.DataFrame, slots: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table with their slot, or null where they are of no slot."""
+        whose = slots.select("slot", *self._whose)
+        return table.join(
+            whose, on=self._whose, how="left", nulls_equal=True, maintain_order="left"
+        )
 
     # What a step gives.
 
