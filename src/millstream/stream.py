@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,8 @@ from millstream.plan.operators.process import output, process
 from millstream.plan.other_words import instead_of
 from millstream.plan.settings import Settings
 from millstream.plan.types.schema import Schema
+from millstream.processors.deduplicate import Deduplicate
+from millstream.processors.update_state import UpdateState
 from millstream.row_steps import RowSteps
 
 
@@ -191,6 +193,47 @@ class Stream(RowSteps):
         [{'n': 10}]
         """
         return Stream(output(self.node, name))
+
+    def update_state(
+        self,
+        function: Callable[[Any, Any], Any],
+        initial: Any,
+        type: Any = None,
+        timeout: Duration | None = None,
+    ) -> Stream:
+        """A running value of each key: ``function(row, state)`` returns the new state.
+
+        Each row emits the key and the column ``state``. ``type`` is needed where ``initial`` does
+        not say it: for lists and dicts, ``type=list[int]``. The state of a key that has had no rows
+        for ``timeout``, by the clock, begins anew.
+
+        >>> import millstream as ms
+        >>> words = ms.from_rows([("a",), ("b",), ("a",)], schema="word string").key_by("word")
+        >>> counts = words.update_state(lambda row, count: count + 1, initial=0)
+        >>> counts.filter("word = 'a'").collect().run().rows()
+        [{'word': 'a', 'state': 1}, {'word': 'a', 'state': 2}]
+        """
+        made = UpdateState(function, initial, type, timeout)
+        return self.process(made, schema=made.schema(self.settings.keys))
+
+    def deduplicate(self, *keys: Any, within: Duration) -> Stream:
+        """The rows without duplicates: a row is one if its key has passed ``within`` this time.
+
+        That is in event time, before or after. Without keys, rows are duplicates if all of their
+        columns are equal. Rows behind the watermark are in ``.late``: whether they are duplicates
+        may not be known any more.
+
+        >>> import millstream as ms
+        >>> orders = ms.from_rows(
+        ...     [("x", 0), ("x", 5), ("y", 5), ("x", 60)], schema="id string, at int",
+        ...     event_time="at")
+        >>> orders.deduplicate("id", within="1m").filter("id = 'x'").collect().run().rows()
+        [{'id': 'x', 'at': 0}, {'id': 'x', 'at': 60}]
+        """
+        keyed = (
+            self if self.settings.keys and not keys else self.key_by(*(keys or self.schema.names))
+        )
+        return keyed.process(Deduplicate(within), schema=self.schema, allowed_lateness=0)
 
     def union(self, *others: Stream) -> Stream:
         """The rows of this stream and of others with the same columns.

@@ -43,6 +43,7 @@ CODES = {
     "MS129": "a DStream program that cannot run",
     "MS130": "a processor that cannot run",
     "MS131": "a processor whose rows cannot come all at once",
+    "MS132": "a processor whose two forms differ",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",

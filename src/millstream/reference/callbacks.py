@@ -70,7 +70,9 @@ class TaggedOutput:
         self._what = what
         self._tag = tag
         self._retracts = what.retracts and tag == "rows"
-        self._checks_later = checks_later
+        # A list or map in a row may be one that the callback changes after it was emitted.
+        nested = any("<" in str(field.type) for field in self._schema)
+        self._checks_later = checks_later and not nested
 
     def emit(self, row: Any = None, /, **columns: Any) -> None:
         """Emits a row."""

@@ -4,6 +4,7 @@ from millstream.drawing.draw import draw
 from millstream.model.panes import LateElement, Pane
 from millstream.model.script import Elements, ProcessingTime, Watermark
 from millstream.sources import test_stream
+from millstream.testing.forms import check_forms
 from millstream.testing.panes import Panes
 from millstream.testing.replay import replay
 from millstream.testing.transcripts import Transcript, load
@@ -16,6 +17,7 @@ __all__ = [
     "ProcessingTime",
     "Transcript",
     "Watermark",
+    "check_forms",
     "draw",
     "load",
     "replay",

@@ -1,0 +1,1 @@
+"""The small forms of ``process``: processors that streams have methods for."""
