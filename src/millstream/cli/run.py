@@ -75,7 +75,7 @@ def command(
             _detach(job, job_name, as_json)
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
-        spark = None if master is None else _session(master, job_name, pipeline)
+        spark = None if master is None else _session(master, job_name, application, pipeline)
         pipeline.run(job_name, checkpoint=folder, spark=spark).wait()
 
 
@@ -138,8 +138,10 @@ def _record(registry: Registry, job: str, name: str, error: Exception) -> None:
         registry.fail_run(registry.begin_run(job), error_text(error))
 
 
-def _session(master: str, name: str, pipeline: Pipeline) -> Any:
+def _session(master: str, name: str, application: Application, pipeline: Pipeline) -> Any:
     from millstream.spark.driver.session import session_on
 
     kafka = any(isinstance(node, KafkaSource) for node in walk(*pipeline.sinks))
-    return session_on(master, name, kafka)
+    session = session_on(master, name, kafka)
+    session.sparkContext.addPyFile(str(application.file.absolute()))  # its functions run there
+    return session
