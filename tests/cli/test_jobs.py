@@ -138,6 +138,13 @@ def test_a_program_that_does_not_import_is_one_error_and_a_failed_entry(
     assert "no_such_module" in millstream("jobs", "logs", "copying")
 
 
+def test_a_list_of_no_jobs_is_empty_and_makes_no_registry(millstream, tmp_path):
+    assert millstream("jobs", "list") == ""
+    assert millstream("jobs", "list", "--json") == "[]\n"
+    assert "# TYPE millstream_job_up gauge" in millstream("jobs", "metrics")
+    assert not (tmp_path / "data").exists()
+
+
 def test_names_are_confined_and_unknown_jobs_are_errors(millstream):
     for name in ("../elsewhere", "new\nline"):
         assert "MS113" in millstream("run", "scores.py", "--name", name, code=1)
@@ -145,7 +152,6 @@ def test_names_are_confined_and_unknown_jobs_are_errors(millstream):
         assert "MS226" in millstream("jobs", command, "nothing", code=1)
     error = json.loads(millstream("jobs", "stop", "nothing", "--json", code=1))
     assert error["error"]["code"] == "MS226"
-    assert millstream("jobs", "list") == ""
 
 
 def test_explain_shows_the_plan_of_a_file(millstream):

@@ -12,7 +12,7 @@ from millstream.cli.printing import AsJson, print_json, print_line, print_table
 from millstream.jobs import control
 from millstream.jobs.logs import log_file
 from millstream.jobs.prometheus import metrics_text
-from millstream.jobs.registry.database import transaction
+from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
 from millstream.jobs.savepoints import make_savepoint, restore_savepoint
@@ -29,8 +29,7 @@ _Name: TypeAlias = Annotated[
 @app.command("list")
 def list_jobs(as_json: AsJson = False) -> None:
     """The jobs of this data directory, with their states."""
-    with opened_registry() as registry:
-        jobs = registry.jobs()
+    jobs = _all_jobs()
     if as_json:
         print_json([{**job.to_dict(), "plan": None} for job in jobs])
     elif jobs:
@@ -87,8 +86,7 @@ def logs(
 @app.command()
 def metrics() -> None:
     """The metrics of all jobs as text for Prometheus."""
-    with opened_registry() as registry:
-        print_line(metrics_text(registry.jobs()).rstrip("\n"))
+    print_line(metrics_text(_all_jobs()).rstrip("\n"))
 
 
 @app.command()
@@ -167,6 +165,14 @@ def delete(
         print_json({"deleted": [job.name]})
     else:
         print_line(f"deleted {job.name}")
+
+
+def _all_jobs() -> list[JobEntry]:
+    """The jobs, without making a registry where there is none."""
+    if not registry_file().exists():
+        return []
+    with opened_registry() as registry:
+        return registry.jobs()
 
 
 def _listed(job: JobEntry) -> tuple[object, ...]:
