@@ -187,6 +187,38 @@ def test_a_queue_of_lists_can_be_resumed_and_one_of_rdds_cannot(context, tmp_pat
     assert [int(text) for text in texts] == [*range(len(folders))]
 
 
+def test_a_batch_that_failed_is_retried_by_the_next_run(context, tmp_path):
+    broken = tmp_path / "broken"
+    broken.touch()
+
+    def checked(number: int) -> int:
+        if number == 1 and broken.exists():
+            raise ValueError("broken")
+        return number
+
+    def setup() -> StreamingContext:
+        ssc = StreamingContext(context, 0.2)
+        numbers = ssc.queueStream([[n] for n in range(100)]).map(checked)
+        numbers.window(0.4).saveAsTextFiles(f"{tmp_path}/window")
+        return ssc
+
+    def written() -> list[list[int]]:
+        folders = [each for each in tmp_path.glob("window-*") if (each / "_SUCCESS").exists()]
+        texts = ["".join(p.read_text() for p in each.glob("part-*")) for each in sorted(folders)]
+        return [sorted(map(int, text.split())) for text in texts]
+
+    ssc = StreamingContext.getOrCreate(str(tmp_path / "checkpoint"), setup)
+    ssc.start()
+    until(lambda: len(written()) >= 3)
+    ssc.stop(False)
+    assert written()[:3] == [[0], [2, 3], [3, 4]]
+    broken.unlink()
+    ssc = StreamingContext.getOrCreate(str(tmp_path / "checkpoint"), setup)
+    ssc.start()
+    until(lambda: written()[1:3] == [[0, 1], [1, 2]])
+    ssc.stop(False)
+
+
 def test_a_function_that_needs_the_spark_context_cannot_be_checkpointed(context, tmp_path):
     ssc = StreamingContext(context, 1)
     ssc.queueStream([[1]]).foreachRDD(lambda rdd: context.parallelize([1]))

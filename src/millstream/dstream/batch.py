@@ -64,7 +64,7 @@ class Batches:
         self._cut(time)
         if time in self.failed:
             self._record(time)
-        self._graph.forget(time)
+        self._graph.forget(self._needed(time))
         self._tell(
             "onBatchCompleted", BatchEvent(replace(info, _completed=_now(), _outputs=outputs))
         )
@@ -88,6 +88,12 @@ class Batches:
         if time not in self.failed:
             self.failed.append(time)
         self._report(error)
+
+    def _needed(self, time: int) -> int:
+        """The time of the oldest batch that is needed: the next run retries those that failed."""
+        if self._checkpoint is None or not self.failed:
+            return time
+        return min(time, min(self.failed) - self._graph.interval)
 
     def _record(self, time: int) -> None:
         if self._checkpoint is not None:

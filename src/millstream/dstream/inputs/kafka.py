@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import TopicPartition
 from pyspark import RDD
 
 from millstream.dstream.graph.node import unusable
@@ -106,7 +105,8 @@ class KafkaInput(Input):
 
 def records(settings: Mapping[str, Any], part: Range) -> Iterator[tuple[Any, Any]]:
     """Keys and values in a range of offsets; runs in Spark's workers."""
-    from confluent_kafka import Consumer, KafkaException
+    # Classes in C cannot be sent to workers.
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
     from confluent_kafka import KafkaError as Failure
 
     topic, partition, begin, end = part
