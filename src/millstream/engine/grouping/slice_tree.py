@@ -85,22 +85,29 @@ class SliceTree:
         return pl.concat(found)
 
     def _nodes(self, covers: pl.DataFrame) -> pl.DataFrame:
-        """The nodes that there are of these, by key; those of a level are made of lower ones."""
-        needed = {
-            int(level): np.sort(rows["slice"].unique().to_numpy())
-            for (level,), rows in covers.partition_by("level", as_dict=True).items()
+        """The nodes that there are of these, by key; those of a level are made of lower ones.
+
+        Only those that several windows share are merged here.
+        """
+        uses = covers.group_by("level", "slice").len()
+        levels = {
+            int(level): nodes["slice", "len"]
+            for (level,), nodes in sorted(uses.partition_by("level", as_dict=True).items())
         }
+        needed = {level: nodes["slice"].to_numpy() for level, nodes in levels.items()}
         rising: dict[int, list[pl.DataFrame]] = defaultdict(list)
         for level, table in self._levels.items():
             for target, rows in _raised(table, level, [n for n in needed if n >= level], needed):
                 rising[target].append(rows)
         made = []
-        for level in sorted(needed):
+        for level, nodes in levels.items():
             if level in rising:
-                nodes = self._compiled.combined(rows_of(rising.pop(level)))
-                made.append(nodes.with_columns(level=pl.lit(level, pl.Int64)))
-                for target, rows in _raised(nodes, level, [n for n in needed if n > level], needed):
-                    rising[target].append(rows)
+                rows = rows_of(rising.pop(level))
+                shared = pl.col("slice").is_in(nodes.filter(pl.col("len") > 1)["slice"].implode())
+                rows = rows_of([self._compiled.combined(rows.filter(shared)), rows.filter(~shared)])
+                made.append(rows.with_columns(level=pl.lit(level, pl.Int64)))
+                for target, more in _raised(rows, level, [n for n in needed if n > level], needed):
+                    rising[target].append(more)
         return rows_of(made)
 
 

@@ -7,7 +7,7 @@ stretches at either end of them, and of each one in between a single row for eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -57,16 +57,18 @@ class Stretches:
         if not awake:
             return iter(())
         buckets = sharing.waking(awake, made, watermark)
-        slices, wholes = [], []
+        slices: list[pl.DataFrame] = []
+        wholes: list[pl.DataFrame] = []
         for number in awake:
             stretch = self._stretches[number]
             if sharing.is_cut(number, buckets):
-                slices.append(self._read(stretch))
-                wakes = sharing.wakes(slices[-1]["slice"], self._shared.made)
+                tables = self._read(stretch)
+                slices += tables
+                known = pl.concat([table["slice"] for table in tables])
             else:
                 wholes.append(self._whole(number, stretch))
-                first = pl.Series([sharing.first_slice(number)], dtype=pl.Int64)
-                wakes = sharing.wakes(first, self._shared.made)
+                known = pl.Series([sharing.first_slice(number)], dtype=pl.Int64)
+            wakes = sharing.wakes(known, self._shared.made)
             if wakes is None:
                 self._remove(self._stretches.pop(number))
             else:
@@ -78,23 +80,17 @@ class Stretches:
         """Lets a stretch wait until its next window ends, which holds the output watermark."""
         stretch.wakes, stretch.holds = until, until - 1
 
-    def _read(self, stretch: Bucket) -> pl.DataFrame:
-        """The slices of a stretch."""
+    def _read(self, stretch: Bucket) -> list[pl.DataFrame]:
+        """The slices of a stretch; of one there may be rows in several tables."""
         tables = [part.rows for part in self._parts.of(stretch)]
-        if _SLICES in stretch.tables:
-            tables.append(self._table(stretch, _SLICES))
-        return tables[0] if len(tables) == 1 else self._combined(tables)
-
-    def _combined(self, tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        combined = self._sharing.combined(tables)
-        assert combined is not None
-        return combined
+        return tables + ([self._table(stretch, _SLICES)] if _SLICES in stretch.tables else [])
 
     def _whole(self, number: int, stretch: Bucket) -> pl.DataFrame:
         """All slices of a stretch as one, which is stored if it is new."""
         if _WHOLE in stretch.tables and not stretch.lanes:
             return self._table(stretch, _WHOLE)
-        slices = self._read(stretch)
+        slices = self._sharing.combined(self._read(stretch))
+        assert slices is not None
         tables = {_SLICES: slices, _WHOLE: self._sharing.whole(number, slices)}
         blobs = {name: packed(table) for name, table in tables.items()}
         for name, blob in blobs.items():
