@@ -37,6 +37,10 @@ class Program(Protocol):
 
 def program_of(spec: Spec) -> Callable[[Spec, SparkSession], Program]:
     """Imports only what runs: other imports would count as memory."""
+    if spec.program != "windows":
+        from benchmarks.state_programs import state_program
+
+        return state_program(spec)
     if spec.engine == "millstream":
         from benchmarks.millstream_program import MillstreamProgram
 

@@ -14,7 +14,8 @@ from benchmarks.live_keys import LiveKeys
 from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
 from benchmarks.sliding import Slides
-from benchmarks.spec import Engine
+from benchmarks.spec import COUNTED, Engine
+from benchmarks.state_speed import StateSpeed
 
 
 class Measurement(Protocol):
@@ -163,6 +164,20 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     NoData("no-data", Target(0.35, unit="s")),
     LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
     Slides("sliding", Target(3.0)),
+    StateSpeed(
+        "process",
+        "a counter of rows, row by row",
+        "process",
+        ("rocksdb", "process"),
+        Target(10.0, at_least=True),
+    ),
+    StateSpeed(
+        "count-windows",
+        f"windows of {COUNTED} rows, against windows of time",
+        "count_windows",
+        ("millstream", "windows"),
+        Target(0.5, at_least=True),
+    ),
     KafkaThroughput("kafka-1k", Target(1.0, at_least=True), many_keys=False),
     KafkaThroughput("kafka-1m", Target(1.0, at_least=True), many_keys=True),
     ExactlyOnce("kafka-once", Target(0.8, at_least=True)),

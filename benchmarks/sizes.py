@@ -14,6 +14,7 @@ class Sizes:
     records: int = 600_000
     """In a micro-batch from Kafka: 3,000,000 in those that count."""
     few_keys: int = 1_000
+    some_keys: int = 100_000
     many_keys: int = 1_000_000
     live_keys: int = 10_000_000
     fewer_live_keys: int = 100_000
@@ -65,6 +66,7 @@ QUICK = Sizes(
     rows=20_000,
     records=20_000,
     few_keys=200,
+    some_keys=2_000,
     many_keys=20_000,
     live_keys=100_000,
     fewer_live_keys=10_000,

@@ -15,9 +15,14 @@ TITLES: dict[Engine, str] = {
     "rocksdb": "Spark, RocksDB store",
 }
 
+Program = Literal["windows", "process", "process_columns", "deduplicate", "count_windows"]
+"""Count and sum for each key and window; or one of the programs in ``state_programs``."""
+
 SCHEMA = "key bigint, price bigint, ts timestamp"
 DELAY_SECONDS = 5
 """How far the watermark stays behind the newest event, for all contenders."""
+COUNTED = 100
+"""The rows of a count window."""
 FILES = 2
 """How many files make up a micro-batch: one for each core, so that the cores share it evenly."""
 
@@ -31,6 +36,7 @@ class Spec:
     window_seconds: int
     slide_seconds: int = 0
     """How often a window starts, where windows overlap."""
+    program: Program = "windows"
     updates: bool = False
     """Every batch emits the new result of each key that it touched, not only the final one."""
     idles: bool = False

@@ -1,0 +1,125 @@
+"""Programs with state of each key, as Millstream runs them and as Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+import millstream as ms
+from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, SCHEMA, Spec
+
+WITHIN = "1h"
+"""How long an id counts as a duplicate: longer than all of the input."""
+
+
+def state_program(spec: Spec) -> Callable[[Spec, SparkSession], MillstreamState | NativeState]:
+    """What runs the program of a spec."""
+    return MillstreamState if spec.engine == "millstream" else NativeState
+
+
+class Counter(ms.Processor):
+    """Numbers the rows of each key."""
+
+    class state:  # noqa: N801, D106 - as users write it
+        n: int = 0
+
+    def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+        state.n += 1
+        out.emit(key=row["key"], n=state.n)
+
+
+class MillstreamState:
+    """A program of Millstream, from files to files."""
+
+    def __init__(self, spec: Spec, spark: SparkSession) -> None:
+        rows = ms.read_files(
+            f"{spec.input}/*",
+            schema=SCHEMA,
+            event_time="ts",
+            watermark=ms.bounded(DELAY_SECONDS),
+            max_files_per_batch=FILES,
+        )
+        results = _made(rows, spec)
+        written = results.write_files(spec.output, options={"compression": "snappy"})
+        self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query of the job."""
+        assert self.job._stream is not None
+        return self.job._stream.query
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the job."""
+        self.job.stop()
+        counts = {"late": self.job.late, "rejected": self.job.rejected}
+        return {**counts, "read": self.job.progress().rows}
+
+
+def _made(rows: ms.Stream, spec: Spec) -> ms.Stream:
+    keyed = rows.key_by("key")
+    match spec.program:
+        case "process":
+            return keyed.process(Counter, schema="key bigint, n bigint")
+        case "count_windows":
+            counted = keyed.window(ms.count_window(COUNTED)).aggregate(n=ms.count())
+            return counted.select("key", "n")
+    raise ValueError(f"no program {spec.program!r}")
+
+
+class CountRows(StatefulProcessor):
+    """The same counter for Spark."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Names its state."""
+        self._count = handle.getValueState("count", "n bigint")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: Any,
+        rows: Iterator[Row],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Numbers the rows of a key."""
+        found = self._count.get() if self._count.exists() else None
+        n = 0 if found is None else found[0]
+        for _ in rows:
+            n += 1
+            yield Row(key=key[0], n=n)
+        self._count.update((n,))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class NativeState:
+    """A program of Spark's own, from files to files, with RocksDB."""
+
+    def __init__(self, spec: Spec, spark: SparkSession) -> None:
+        store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        spark.conf.set("spark.sql.streaming.stateStore.providerClass", store)
+        files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
+        results = _native(files.parquet(f"{spec.input}/*"), spec)
+        writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
+        self.query = writer.outputMode("append").format("parquet").start(spec.output)
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the query."""
+        self.query.stop()
+        return {"late": 0, "rejected": 0}
+
+
+def _native(rows: DataFrame, spec: Spec) -> DataFrame:
+    match spec.program:
+        case "process":
+            return rows.groupBy("key").transformWithState(
+                CountRows(), "key bigint, n bigint", "append", "none"
+            )
+        case "deduplicate":
+            delayed = rows.withWatermark("ts", "1 hour")
+            return delayed.dropDuplicatesWithinWatermark(["key"]).selectExpr("key", "1 AS n")
+    raise ValueError(f"no program {spec.program!r}")
