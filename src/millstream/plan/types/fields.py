@@ -48,6 +48,10 @@ class StateClass:
     kind: type
     fields: tuple[StateField, ...]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # A class that a worker imports is as it was written there, with or without a decorator.
+        self.__dict__.update(state, kind=_as_dataclass(state["kind"]))
+
 
 def state_of(processor: Processor) -> StateClass | None:
     """The state that a processor declares, if it has any; refused where a field has no default."""
@@ -61,7 +65,7 @@ def state_of(processor: Processor) -> StateClass | None:
             f"the state of {who} is {shown(given)}, which is no class",
             fix="give a dataclass: state = Account, or a class of fields: class state: n: int = 0",
         )
-    kind = given if dataclasses.is_dataclass(given) else dataclass(given)
+    kind = _as_dataclass(given)
     hints = type_hints(kind)
     declared = dataclasses.fields(kind)
     if not declared:
@@ -81,6 +85,10 @@ def state_of(processor: Processor) -> StateClass | None:
             )
     first = kind()
     return StateClass(kind, tuple(_field(who, f.name, hints[f.name], first) for f in declared))
+
+
+def _as_dataclass(given: type) -> type:
+    return given if dataclasses.is_dataclass(given) else dataclass(given)
 
 
 def _field(who: str, name: str, hint: Any, first: Any) -> StateField:
