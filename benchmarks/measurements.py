@@ -172,6 +172,21 @@ MEASUREMENTS: tuple[Measurement, ...] = (
         Target(10.0, at_least=True),
     ),
     StateSpeed(
+        "process-columns",
+        "the same for many keys at once, against row by row",
+        "process_columns",
+        ("millstream", "process"),
+        Target(10.0, at_least=True),
+    ),
+    StateSpeed(
+        "deduplicate",
+        "ids within an hour",
+        "deduplicate",
+        ("rocksdb", "deduplicate"),
+        Target(1.5, at_least=True),
+        many_keys=True,
+    ),
+    StateSpeed(
         "count-windows",
         f"windows of {COUNTED} rows, against windows of time",
         "count_windows",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -30,6 +31,17 @@ class Counter(ms.Processor):
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
         state.n += 1
         out.emit(key=row["key"], n=state.n)
+
+
+class CounterOfColumns(Counter):
+    """The same for many keys at once."""
+
+    def on_batch(self, rows: Any, state: Any, timers: Any, out: Any) -> Any:
+        """Numbers the rows of all keys."""
+        before = state["n"].gather(rows["_slot"])
+        rows = rows.with_columns(n=before + pl.int_range(1, pl.len() + 1).over("_slot"))
+        out.emit(rows)
+        return rows.group_by("_slot").agg(pl.last("n"))
 
 
 class MillstreamState:
@@ -65,6 +77,10 @@ def _made(rows: ms.Stream, spec: Spec) -> ms.Stream:
     match spec.program:
         case "process":
             return keyed.process(Counter, schema="key bigint, n bigint")
+        case "process_columns":
+            return keyed.process(CounterOfColumns, schema="key bigint, n bigint")
+        case "deduplicate":
+            return rows.deduplicate("key", within=WITHIN).select("key", n="1")
         case "count_windows":
             counted = keyed.window(ms.count_window(COUNTED)).aggregate(n=ms.count())
             return counted.select("key", "n")
