@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
 from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.plan.layouts import Layout, layout_of
+from millstream.plan.positions import Position
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.targets import FileFormat, Target
 from millstream.plan.types.schema import Field, Schema
@@ -105,24 +105,6 @@ class RateSource(SplitSource):
     """Numbers and the times at which they were made, so many each second."""
 
     rows_per_second: int
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place in each partition of Kafka's topics: its beginning, its end, the first record of an
-    instant, or an offset for some partitions, by topic.
-    """
-
-    at: Literal["earliest", "latest", "timestamp", "offsets"]
-    milliseconds: int | None = None
-    offsets: tuple[tuple[str, int, int], ...] = ()
-
-    def __str__(self) -> str:
-        if self.at == "offsets":
-            return "offsets " + ", ".join(f"{t}-{p}: {o}" for t, p, o in self.offsets)
-        if self.milliseconds is not None:
-            return datetime.fromtimestamp(self.milliseconds / 1000, UTC).isoformat()
-        return self.at
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError, did_you_mean
 from millstream.plan.build.files import LINES
-from millstream.plan.nodes import Position, RecordFormat
+from millstream.plan.nodes import RecordFormat
+from millstream.plan.positions import Position
 from millstream.plan.types.decodable import check_decodable
 from millstream.plan.types.schema import Field, Schema
 

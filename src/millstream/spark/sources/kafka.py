@@ -23,7 +23,8 @@ from millstream.kafka.client.rights import check_group_right, check_topic_rights
 from millstream.kafka.delivery.markers import MARKERS
 from millstream.kafka.settings import RESERVED, java_settings, librdkafka_settings
 from millstream.model.errors import KafkaError, PlanError
-from millstream.plan.nodes import KafkaSource, Position, Source
+from millstream.plan.nodes import KafkaSource, Source
+from millstream.plan.positions import Position
 from millstream.spark.columns import col, reject_text
 from millstream.spark.compat.remote import is_local
 
