@@ -146,6 +146,12 @@ def test_at_the_end_a_timer_that_sets_itself_fires_once_more(engine: str) -> Non
     assert run.step(watermark=END_OF_TIME) == ["04"]
 
 
+def test_at_the_end_a_timer_fires_as_often_as_it_would_have_between_rows(engine: str) -> None:
+    run = processed(Looping, engine, order="event_time")
+    run.step([("a", 1, 0.0), ("a", 1, 2.5)])
+    assert run.step(watermark=END_OF_TIME) == ["01", "02", "03"]
+
+
 class Endless(Looping):
     def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
         timers.tick.set(at=timer.time)

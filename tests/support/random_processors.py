@@ -154,8 +154,14 @@ class RandomPrograms:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
 
-    def program(self, shape: str | None = None, script: int | None = None) -> ms.Stream:
-        """A program of a shape. One of several in a query reads the rows of its ``script``."""
+    def program(
+        self, shape: str | None = None, script: int | None = None, is_like_a_batch: bool = False
+    ) -> ms.Stream:
+        """A program of a shape. One of several in a query reads the rows of its ``script``.
+
+        One that ``is_like_a_batch`` depends neither on the clock nor on where the watermark is.
+        """
+        self._is_like_a_batch = is_like_a_batch
         shape = shape or self.random.choices(SHAPES, weights=(6, 1, 1, 1))[0]
         stream = test_stream(COLUMNS, name="events") if script is None else SHARED
         if script is not None:
@@ -191,7 +197,7 @@ class RandomPrograms:
             self.processor(takes_retractions, on_error != "fail"),
             schema=EMITTED,
             outputs={"alerts": EMITTED},
-            order=random.choice(["arrival", "event_time"]),
+            order="event_time" if self._is_like_a_batch else random.choice(ORDERS),
             on_error=on_error,
             **lateness,
         )
@@ -202,7 +208,12 @@ class RandomPrograms:
         names = [*OF_STATE, "reset", *OF_TIMERS[2:], "set", "set", "emit", "emit", "alert"]
         names += [*OF_FAILURE, "set at"] if may_fail else []
         names += ["retract"] if retracts else []
+        if self._is_like_a_batch:
+            names = [name for name in names if name != "look"]
         in_timers = [name for name in names if name != "set at"]
+        if self._is_like_a_batch:  # a timer that sets itself fires once at the end
+            in_timers = [name for name in in_timers if name != "set"]
+        lives = [None, None, ms.ttl(4), *([] if self._is_like_a_batch else BY_CLOCK)]
         endings = [name for name in names if name in OF_OUTPUT]
         made: dict[str, Any] = {
             **{name: ms.timer(domain) for name, domain in TIMERS.items()},
@@ -211,7 +222,7 @@ class RandomPrograms:
             "endings": (*self._operations(endings, 1), Operation("emit")),
             "takes_retractions": takes_retractions,
             "retracts": retracts,
-            "ttl": random.choice([None, None, ms.ttl(4), ms.ttl(3, "processing_time"), FIELDS]),
+            "ttl": random.choice(lives),
         }
         if random.random() < 0.3:
             made["on_rows"] = _all_rows
@@ -235,7 +246,7 @@ class RandomPrograms:
             every,
             random.randrange(every),
             random.randint(1, 9),
-            random.choice(sorted(TIMERS)),
+            random.choice(["a", "b"] if self._is_like_a_batch else sorted(TIMERS)),
             random.choice(["", "", "x"]),
             tuple(options.items()),
         )
@@ -246,7 +257,7 @@ class RandomPrograms:
         for _ in range(random.randint(2, most)):
             kind = random.random()
             if kind < 0.5:
-                rows = [self._row(script, watermark) for _ in range(random.randint(1, 6))]
+                rows = [self.row(script, watermark) for _ in range(random.randint(1, 6))]
                 made.append(Elements(rows))
             elif kind < 0.8:
                 watermark += random.randint(0, 8)
@@ -256,7 +267,7 @@ class RandomPrograms:
                 made.append(ProcessingTime(clock))
         return [*made, Watermark.end()] if random.random() < 0.8 else made
 
-    def _row(self, script: int, watermark: int) -> dict[str, Any]:
+    def row(self, script: int, watermark: int) -> dict[str, Any]:
         random = self.random
         return {
             "script": script,
@@ -272,6 +283,8 @@ WINDOWS = (
     *(ms.sliding(6, 3), ms.sliding(2, 3), ms.calendar("day", timezone="Pacific/Apia")),
 )
 FIELDS = {"n": ms.ttl(3), "seen": ms.ttl(2, "processing_time"), "counts": ms.ttl(5)}
+BY_CLOCK = [ms.ttl(3, "processing_time"), FIELDS]
+ORDERS = ("arrival", "event_time")
 SHARED = test_stream(COLUMNS, name="events")
 
 

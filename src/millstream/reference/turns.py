@@ -36,7 +36,7 @@ class Held:
     """Whether a callback has run for the key before."""
     last: int = START_OF_TIME
     """The latest event time of its rows."""
-    seen: int = 0
+    seen: int = START_OF_TIME
     """The clock when its last row came."""
     written: tuple[int, ...] = ()
     """For each field with a time to live of its own, when it changed last."""
@@ -145,10 +145,11 @@ class Turns:
             if row is not None and (due is None or row.place_in_time < due.time):
                 self._take([row])
                 taken += 1
+                fired = {}
             elif due is None:
                 return
             else:
-                self._happen(due, fired)
+                self._happen(due, fired, is_last=row is None)
                 if self._gone and row is None:
                     return
                 if self._gone:  # its state has expired before the next row
@@ -254,7 +255,8 @@ class Turns:
             late = 0 if self.what.order == "event_time" else self.what.lateness or 0
             yield Due(min(interval.end + late, END_OF_TIME), KEY)
 
-    def _happen(self, due: Due, fired: dict[tuple[str, str], int]) -> None:
+    def _happen(self, due: Due, fired: dict[tuple[str, str], int], is_last: bool) -> None:
+        """Runs what is due; ``fired`` are the timers that have fired since the last row."""
         time, rank, name, tag = due
         if rank == KEY:
             self._expire(time)
@@ -264,7 +266,7 @@ class Turns:
             return
         at, setting = self._at, self.settings.pending.pop((name, tag))
         before = fired.get((name, tag))
-        if before is not None and at.watermark >= END_OF_TIME:
+        if before is not None and is_last and at.watermark >= END_OF_TIME:
             return  # a timer that sets itself would never end
         self._repeats += before is not None and time <= before
         if self._repeats > _MOST_REPEATS:

@@ -11,6 +11,7 @@ from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, Stateful, walk
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.rows import Row
+from millstream.reference.step import Step as Made
 from millstream.testing import columnar_process
 from millstream.testing.engines import operators_of
 from random_processors import RandomPrograms
@@ -32,19 +33,23 @@ def in_any_order(rows: list[Row]) -> list[str]:
     return sorted(f"{row.values} {row.time} {row.kind}" for row in rows)
 
 
+def taken(interpreter: Interpreter, step: Step) -> Made:
+    match step:
+        case Elements():
+            return interpreter.step(rows={"events": step.items})
+        case Watermark():
+            return interpreter.step(watermarks={"events": step.us})
+        case ProcessingTime():
+            return interpreter.step(now=step.us)
+
+
 def trace(node: Node, steps: list[Step], engine: str) -> list[Any]:
     """All that comes of each step, of each operator, and the operator's output watermark."""
     interpreter = Interpreter(node, operators=operators_of(engine))
     operators = [each for each in walk(node) if isinstance(each, Stateful)]
     found = []
     for step in steps:
-        match step:
-            case Elements():
-                made = interpreter.step(rows={"events": step.items})
-            case Watermark():
-                made = interpreter.step(watermarks={"events": step.us})
-            case ProcessingTime():
-                made = interpreter.step(now=step.us)
+        made = taken(interpreter, step)
         for each in operators:
             order = emitted if each.kind == "process" else in_any_order
             tagged = made.tagged[each].items()
@@ -69,3 +74,24 @@ def test_random_programs_agree_step_by_step(part: int, monkeypatch: pytest.Monke
         steps = drawn.steps()
         expected = trace(node, steps, "reference")
         assert trace(node, steps, "columnar") == expected, f"seed {seed}: {steps}"
+
+
+def test_a_batch_gives_the_rows_of_a_stream_if_no_row_is_late() -> None:
+    for seed in range(100):
+        drawn = RandomPrograms(seed)
+        (node,) = with_distinct_names(drawn.program("one", is_like_a_batch=True).node)
+        rows = sorted((drawn.row(0, 20) for _ in range(12)), key=lambda row: row["at"] or 0)
+        batch = [Elements(rows), Watermark.end()]
+        stream: list[Step] = []
+        for row in rows:
+            stream += [Elements([row]), Watermark((row["at"] or 0) + drawn.random.choice([-9, 0]))]
+        found = []
+        for steps in (batch, [*stream, Watermark.end()]):
+            interpreter = Interpreter(node, operators=operators_of("reference"))
+            values: list[str] = []
+            for step in steps:
+                made = taken(interpreter, step)
+                emitted = [*made.rows[node], *made.tagged[node]["alerts"]]
+                values += [str(row.values) for row in emitted]
+            found.append(sorted(values))
+        assert found[0] == found[1], f"seed {seed}"
