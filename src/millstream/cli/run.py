@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import typer
 
 from millstream.cli.application import Application
 from millstream.cli.connecting import pairs
+from millstream.cli.interrupting import EXIT_CODE
 from millstream.cli.printing import AsJson, print_json, print_line
 from millstream.jobs.control import check_is_free
 from millstream.jobs.logs import log_file, write_line
@@ -23,6 +25,7 @@ from millstream.pipeline import Pipeline
 from millstream.plan.names import checked_job_name
 from millstream.plan.nodes import KafkaSource, walk
 from millstream.reports.outcome import error_text
+from millstream.system.interrupts import on_termination
 
 App: TypeAlias = Annotated[
     str, typer.Argument(metavar="APP.PY[:NAME]", show_default=False, help="A file, and a pipeline.")
@@ -76,7 +79,13 @@ def command(
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
         spark = None if master is None else _session(master, job_name, application, pipeline)
-        pipeline.run(job_name, checkpoint=folder, spark=spark).wait()
+        try:
+            # While it starts, and in bounded input, SIGTERM does what Ctrl-C does; wait() has both.
+            with on_termination(signal.default_int_handler):
+                running = pipeline.run(job_name, checkpoint=folder, spark=spark)
+            running.wait()
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_CODE) from None
 
 
 def _detach(job: str, name: str, as_json: bool) -> None:
@@ -111,6 +120,8 @@ def _recorded(
         registry.register(name, str(application.file.absolute()), folder, launch)
     try:
         yield job
+    except typer.Exit:
+        raise
     except Exception as error:
         with _without_registry(), opened_registry() as registry:
             _record(registry, job, name, error)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from millstream.jobs.logs import limit_size, log_file, write_line
-from millstream.jobs.registry.entries import ALIVE, JobEntry, Place
+from millstream.jobs.registry.entries import JobEntry, Place
 from millstream.jobs.registry.registry import Registry, opened_registry
 from millstream.model.errors import MillstreamError
 from millstream.spark.driver.restarts import Restarts
@@ -99,8 +99,8 @@ class Supervisor:
     def _pause(self, job: JobEntry, log: Path) -> float | None:
         """How many seconds to wait before the job is started again; None if it is not to be."""
         run = job.run
-        if run is None or run.stop or run.state in ALIVE:  # another process may have it by now
-            return None
+        if run is None or run.stop or run.state not in ("failed", "lost"):
+            return None  # it was stopped, or another process runs it by now
         self._has_worked |= bool(run.progress and run.progress["batches"])
         why = (run.reason or "").partition("\n")[0]
         if run.state == "failed" and not self._has_worked:
