@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from millstream.model.durations import Duration, not_negative
 from millstream.model.errors import MillstreamError, RunError, did_you_mean
@@ -15,9 +15,7 @@ from millstream.plan.operators.process import Processing
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
 from millstream.plan.types.values import MisfitError, keeping
-
-if TYPE_CHECKING:
-    from millstream.reference.turns import Clock
+from millstream.reference.processor_clock import Clock
 
 
 class Setting(NamedTuple):

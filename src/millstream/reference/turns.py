@@ -16,11 +16,10 @@ from millstream.model.processors import End, Event, Expiry, Row, Timer, override
 from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
 from millstream.plan.records import record_text, shown
-from millstream.plan.types.fields import StateField
-from millstream.plan.types.values import MisfitError, python_values
 from millstream.reference.callbacks import Outputs, Setting, TimerSettings
 from millstream.reference.functions import cause_of, failure, reason_of
-from millstream.reference.ordering import ordering
+from millstream.reference.processor_clock import Clock
+from millstream.reference.state_values import StateValues
 
 _MOST_REPEATS = 10_000
 """So often a timer may fire in one turn without getting later."""
@@ -58,25 +57,6 @@ class Due(NamedTuple):
 TIMER, FIELD, KEY = range(3)
 
 
-class Clock(NamedTuple):
-    """How far time has come in a step. The watermarks are those of ``processor_watermark``."""
-
-    watermark_before: int
-    watermark: int
-    now: int
-
-
-def processor_watermark(what: Processing, watermark: int) -> int:
-    """How far event time has come for a processor.
-
-    One that takes rows in the order of event time runs behind the watermark by the lateness that
-    it allows: only then no earlier row can come.
-    """
-    if what.order == "arrival" or watermark >= END_OF_TIME:
-        return watermark
-    return max(watermark - (what.lateness or 0), START_OF_TIME)
-
-
 class Turns:
     """Runs the callbacks of a processor, and collects what they emit and what is rejected.
 
@@ -92,8 +72,9 @@ class Turns:
         """Reasons, and records as text."""
         self.settings = TimerSettings(what)
         self._processor = what.processor
-        self._fields = () if what.state is None else what.state.fields
-        self._defaults = tuple(each.default for each in self._fields)
+        self._state_values = StateValues(what)
+        self._fields = self._state_values.fields
+        self._defaults = self._state_values.defaults
         self._by_rows = overrides(what.processor, "on_rows")
         self._keeps_keys = overrides(what.processor, "on_expiry") or overrides(
             what.processor, "on_end"
@@ -132,7 +113,7 @@ class Turns:
 
     def _begin(self, held: Held) -> None:
         self._held, self._gone = held, False
-        self._values, self._state = held.values, self._loaded(held.values)
+        self._values, self._state = held.values, self._state_values.loaded(held.values)
         self.settings.begin(held.timers, self._interval, self._at)
 
     def _run_times(self, rows: list[Row]) -> None:
@@ -336,7 +317,7 @@ class Turns:
         timers, emitted = dict(self.settings.pending), self.outputs.mark()
         try:
             call()
-            values = self._dumped()
+            values = self._state_values.kept(self._state, self._key)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -344,7 +325,7 @@ class Turns:
                 raise self._failure(name, given, error) from cause_of(error)
             self.outputs.back_to(emitted)
             self.settings.pending = timers
-            self._state = self._loaded(self._values)
+            self._state = self._state_values.loaded(self._values)
             if self.what.on_error == "reject":
                 reason = f"{name} of key {shown(self._key)}: {reason_of(error)}"
                 self.rejected.append((reason, record_text(_record(given))))
@@ -361,39 +342,13 @@ class Turns:
         fix = 'fix it, or write on_error="reject" to send such records to .rejected'
         return failure(self.what.step, who, shown(_record(given)), error, fix)
 
-    # State: from columns, and back.
-
-    def _loaded(self, values: tuple[Any, ...]) -> Any:
-        if self.what.state is None:
-            return None
-        made = (
-            value if each.load is None else each.load(value)
-            for each, value in zip(self._fields, values, strict=True)
-        )
-        return self.what.state.kind(*made)
-
-    def _dumped(self) -> tuple[Any, ...]:
-        state = self._state
-        return tuple([self._kept_value(each, getattr(state, each.name)) for each in self._fields])
-
-    def _kept_value(self, each: StateField, value: Any) -> Any:
-        try:
-            kept = each.keep(value)
-        except MisfitError as error:
-            why = f": {error}" if f"{error}" else ""
-            raise RunError(
-                "MS202",
-                f"field {each.name!r} of the state of key {shown(self._key)} is {shown(value)}, "
-                f"which does not fit {each.type}{why}",
-                fix=f"give it {python_values(each.type)}, or None, or another type in the state",
-                step=self.what.step,
-            ) from None
-        # Sets have no order of their own, and a repeated step must give the same bytes.
-        return sorted(kept, key=ordering) if each.is_set and kept is not None else kept
+    # State.
 
     def _kept(self) -> Held | None:
         held = self._held
-        held.values = self._values if self._careful else self._dumped()
+        held.values = (
+            self._values if self._careful else self._state_values.kept(self._state, self._key)
+        )
         held.timers = self.settings.pending
         stays = held.timers or held.values != self._defaults
         stays = stays or (held.is_known and self._keeps_keys)
@@ -424,7 +379,7 @@ class Turns:
         values = list(self._values)
         values[index] = self._defaults[index]
         self._values = tuple(values)
-        self._state = self._loaded(self._values)
+        self._state = self._state_values.loaded(self._values)
         written = list(self._held.written)
         written[number] = START_OF_TIME
         self._held.written = tuple(written)

@@ -12,7 +12,7 @@ from millstream.engine.process.batch import Batch, BatchOutput, BatchTimers
 from millstream.model.errors import RunError
 from millstream.model.instants import LAST, START_OF_TIME
 from millstream.model.processors import ROW
-from millstream.reference.turns import Clock
+from millstream.reference.processor_clock import Clock
 from millstream.testing import test_stream
 
 S = 1_000_000

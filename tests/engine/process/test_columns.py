@@ -13,7 +13,7 @@ from millstream.engine.process.per_key import Turn
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.model.processors import SLOT
-from millstream.reference.turns import Clock
+from millstream.reference.processor_clock import Clock
 from millstream.testing import test_stream
 
 S = 1_000_000

@@ -9,7 +9,8 @@ import polars as pl
 import millstream as ms
 from millstream.engine.process.per_key import PerKey, Turn
 from millstream.model.instants import START_OF_TIME
-from millstream.reference.turns import Clock, Turns
+from millstream.reference.processor_clock import Clock
+from millstream.reference.turns import Turns
 from millstream.testing import test_stream
 
 S = 1_000_000

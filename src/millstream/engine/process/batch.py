@@ -14,7 +14,7 @@ from millstream.model.errors import RunError, did_you_mean
 from millstream.model.instants import END_OF_TIME, FIRST, LAST
 from millstream.model.processors import ROW, moment
 from millstream.plan.operators.process import Processing
-from millstream.reference.turns import Clock
+from millstream.reference.processor_clock import Clock
 
 
 class Batch:

@@ -28,7 +28,8 @@ from millstream.engine.tables import concatenated
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.plan.operators.process import Processing
 from millstream.reference.functions import cause_of
-from millstream.reference.turns import Clock, Turns, processor_watermark
+from millstream.reference.processor_clock import Clock, processor_watermark
+from millstream.reference.turns import Turns
 
 _PLACE = ("origin", "split", "offset")
 _WINDOW = ("start", "end")

@@ -15,7 +15,8 @@ from millstream.model.instants import START_OF_TIME
 from millstream.model.processors import Row
 from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
-from millstream.reference.turns import Clock, Held, Turns
+from millstream.reference.processor_clock import Clock
+from millstream.reference.turns import Held, Turns
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from millstream.reference.functions import own_copy
 from millstream.reference.operators.keys import Keyed
 from millstream.reference.operators.operator import ROWS, Output
 from millstream.reference.ordering import ordering
+from millstream.reference.processor_clock import Clock, processor_watermark
 from millstream.reference.rows import Row, late_row
-from millstream.reference.turns import Clock, Held, Turns, processor_watermark
+from millstream.reference.turns import Held, Turns
 from millstream.reference.windows import windows_of
 
 _Key = tuple[Any, Interval | None]
