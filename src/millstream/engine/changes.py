@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from millstream.engine.operator import BY_KEY, ROWS, Advance, Outputs, Stepped, Tables
+from millstream.engine.row_order import ORDER, in_row_order
 from millstream.engine.tables import concatenated
-
-ORDER = ("time", "origin", "split", "offset")
-"""Rows of a key are compared in this order, which a repeated step repeats."""
 
 
 class Changes:
@@ -38,7 +36,7 @@ class Changes:
         batch = batches.get(ROWS)
         if batch is None or not batch.height:
             return Stepped(tables, outputs, {})
-        arrived = batch.sort(ORDER, maintain_order=True).with_columns(new=pl.lit(True))
+        arrived = in_row_order(batch).with_columns(new=pl.lit(True))
         last = tables.get("last")
         rows = concatenated(None if last is None else last.with_columns(new=False), arrived)
         assert rows is not None

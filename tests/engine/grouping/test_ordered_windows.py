@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream.engine.grouping.ordered_windows import in_order, ordered_windows_of
+from millstream.engine.grouping.ordered_windows import ordered_windows_of
 from millstream.engine.operator import INDEX
 from millstream.model.ordered_windows import Marked, count_window, delta_window, punctuated_window
 from millstream.reference.elements import Element
@@ -53,12 +53,3 @@ def of(kind, value):
     if not isinstance(kind, Marked):
         return value
     return None if value is None else value > 2
-
-
-def test_rows_are_ordered_by_event_time_then_by_place():
-    rows = pl.DataFrame(
-        [(2, "s", "0", 1), (1, "t", "0", 0), (1, "s", "1", 5), (1, "s", "0", 9), (1, "s", "0", 8)],
-        schema=["time", "origin", "split", "offset"],
-        orient="row",
-    )
-    assert in_order(rows).rows() == sorted(rows.rows())

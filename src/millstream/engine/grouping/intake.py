@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from millstream.engine.grouping.compiled import Compiled
-from millstream.engine.grouping.ordered_windows import in_order
 from millstream.engine.grouping.tables import State
 from millstream.engine.operator import INDEX, LATE, Outputs
+from millstream.engine.row_order import in_row_order
 from millstream.engine.tables import concatenated
 
 
@@ -24,7 +24,7 @@ class Intake:
         ordered = self.grouping.ordered
         if ordered is None:
             return self._taken(state, self._in_windows(state, batch), outputs)
-        windows, sequences = ordered.place(in_order(batch), state.sequences, self.grouping.keys)
+        windows, sequences = ordered.place(in_row_order(batch), state.sequences, self.grouping.keys)
         time = pl.when(pl.col(INDEX).is_not_null()).then("time")
         windows = windows.with_columns(start=time, end=time + 1)
         return self._ended(self._taken(replace(state, sequences=sequences), windows, outputs))

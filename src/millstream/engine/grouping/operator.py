@@ -103,12 +103,16 @@ class Grouping:
 
     def _advance_clock(self, state: State, before: int, outputs: Outputs) -> State:
         due = self.compiled.trigger.due(self.compiled.env, before, state.now)
-        if self.compiled.opened(state):
+        if self.compiled.opened(state) and self._any_flushed(state):
             first = pl.col(FLUSH).min().over(self.compiled.keys)
             state = self._flushed(state, first < state.now)
         if self.compiled.windowing.where.uses_clock:
             due = due | self.compiled.expired(state)
         return self._without_expired(self._firing.ask(state, due, outputs, order=2))
+
+    def _any_flushed(self, state: State) -> bool:
+        panes = state.panes
+        return panes is not None and bool((panes[FLUSH] < state.now).any())
 
     def _flushed(self, state: State, who: pl.Expr) -> State:
         """The state where windows have ended, complete or not; the next rows begin new ones."""
