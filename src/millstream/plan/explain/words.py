@@ -25,7 +25,7 @@ def where_text(windowing: Windowing) -> str:
 def when_text(windowing: Windowing) -> str:
     """The trigger."""
     if windowing.trigger is None and not windowing.where.by_watermark:
-        return "when the window ends by default"
+        return "at the end of the window by default"
     loss = ", data loss allowed" if windowing.allow_data_loss else ""
     return f"{windowing.when!r}{_by_default(windowing.trigger)}{loss}"
 
