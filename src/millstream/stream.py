@@ -16,6 +16,7 @@ from millstream.model.windows import Window
 from millstream.pipeline import Plan, checked_plan
 from millstream.plan.build import steps as building
 from millstream.plan.build.grouping import grouping, late
+from millstream.plan.checks.event_time import check_has_event_time
 from millstream.plan.explain.details import columns, setting_lines
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
@@ -27,6 +28,8 @@ from millstream.plan.other_words import instead_of
 from millstream.plan.settings import Settings
 from millstream.plan.types.schema import Schema
 from millstream.processors.deduplicate import Deduplicate
+from millstream.processors.latest import Latest
+from millstream.processors.sample import Sample
 from millstream.processors.update_state import UpdateState
 from millstream.row_steps import RowSteps
 
@@ -234,6 +237,34 @@ class Stream(RowSteps):
             self if self.settings.keys and not keys else self.key_by(*(keys or self.schema.names))
         )
         return keyed.process(Deduplicate(within), schema=self.schema, allowed_lateness=0)
+
+    def latest(self) -> Stream:
+        """The rows that are the newest of their key, in event time, when they arrive.
+
+        A row that is older than one that has come is dropped; of two of the same time, the later
+        arrival is the newer one. Each row replaces the one of its key before it.
+
+        >>> import millstream as ms
+        >>> prices = ms.from_rows(
+        ...     [("x", 9, 1), ("x", 8, 3), ("x", 7, 2)], schema="item string, price int, at int",
+        ...     event_time="at")
+        >>> prices.key_by("item").latest().select("price").collect().run().rows()
+        [{'price': 9}, {'price': 8}]
+        """
+        check_has_event_time(self.node, "latest() is")
+        return self.process(Latest, schema=self.schema)
+
+    def sample(self, every: int) -> Stream:
+        """One row of so many: the first row of each key, and then each ``every``-th.
+
+        Which rows these are depends on their order alone: a retried batch gives the same.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(n,) for n in range(7)], schema="n int")
+        >>> numbers.sample(every=3).collect().run().rows()
+        [{'n': 0}, {'n': 3}, {'n': 6}]
+        """
+        return self.process(Sample(every), schema=self.schema)
 
     def union(self, *others: Stream) -> Stream:
         """The rows of this stream and of others with the same columns.

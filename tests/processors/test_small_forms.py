@@ -23,6 +23,8 @@ def rows(*given: tuple[Any, ...]) -> Elements:
 
 
 FORMS = {
+    "latest": source().key_by("key").latest(),
+    "sample": source().key_by("key").sample(every=3),
     "deduplicate": source().deduplicate("key", within=4),
     "update_state": source()
     .key_by("key")
@@ -48,8 +50,9 @@ def by_key(made: Any) -> dict[Any, list[str]]:
     return found
 
 
-def test_deduplicate_gives_the_same_in_columns_and_row_by_row() -> None:
-    check_forms(FORMS["deduplicate"], runs=60)
+@pytest.mark.parametrize("form", ["deduplicate", "latest", "sample"])
+def test_a_small_form_gives_the_same_in_columns_and_row_by_row(form: str) -> None:
+    check_forms(FORMS[form], runs=30)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -96,3 +99,24 @@ def test_state_begins_anew_after_its_timeout_by_the_clock(engine: str) -> None:
 def test_a_state_whose_type_nothing_says_is_refused() -> None:
     with pytest.raises(PlanError, match="MS116"):
         source().key_by("key").update_state(lambda row, seen: seen, initial=[])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_that_is_older_than_the_newest_of_its_key_is_dropped(engine: str) -> None:
+    steps = [rows(("a", 1, 5.0), ("a", 2, 4.0), ("b", 3, 1.0)), rows(("a", 4, 5.0), ("a", 5, 4.9))]
+    made = replay(source().key_by("key").latest(), steps=steps, engine=engine)
+    assert sorted(row.values["value"] for row in made) == [1, 3, 4]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sample_has_each_so_manyth_row_of_a_key_over_all_batches(engine: str) -> None:
+    steps = [rows(*((key, n, 0.0) for key in "ab")) for n in range(7)]
+    made = replay(source().key_by("key").sample(every=3), steps=steps, engine=engine)
+    assert sorted(row.values["value"] for row in made) == [0, 0, 3, 3, 6, 6]
+
+
+def test_latest_needs_event_times_and_a_sample_a_whole_number() -> None:
+    with pytest.raises(PlanError, match="MS115"):
+        test_stream("key string").key_by("key").latest()
+    with pytest.raises(PlanError, match="MS113"):
+        source().sample(every=0)

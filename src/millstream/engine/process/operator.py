@@ -77,12 +77,12 @@ class Process:
         arrived = self._arrived(batches.get(ROWS), at, outputs)
         rows, waiting = self._in_turn(arrived, tables.get("waiting"), at)
         keys, timers = self._per_key.held.completed(tables.get("keys")), tables.get("timers")
-        slots = self._slots(rows, keys, at)
+        slots, rows = self._slots(rows, keys, at)
         if slots is None:
             return self._stepped(keys, timers, waiting, outputs)
         mine_keys, other_keys = self._split(keys, slots)
         mine_timers, other_timers = self._split(timers, slots)
-        ran = self._ran(Turn(slots, self._by_slot(rows, slots), mine_keys, mine_timers, at))
+        ran = self._ran(Turn(slots, rows, mine_keys, mine_timers, at))
         for tag, table in ran.emitted.items():
             outputs[tag].append(table.with_columns(number=pl.int_range(pl.len())))
         if self._turns.rejected:
@@ -167,16 +167,28 @@ class Process:
 
     def _slots(
         self, rows: pl.DataFrame | None, keys: pl.DataFrame | None, at: Clock
-    ) -> pl.DataFrame | None:
-        """A row for each key and window that has a turn, numbered ``slot``."""
-        due = None
+    ) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+        """A row for each key and window that has a turn, numbered ``slot``; and the rows by it."""
+        found, rows = (None, None) if rows is None or not rows.height else self._by_slot(rows)
         if keys is not None:
             due = keys.filter((pl.col("wakes") <= at.watermark) | (pl.col("due") <= at.now))
-        whose = [each.select(self._turn) for each in (rows, due) if each is not None]
-        found = concatenated(*whose)
+            due = due.select(self._turn)
+            if found is not None and due.height:
+                due = due.join(found, on=self._whose, how="anti", nulls_equal=True)
+            found = concatenated(found, due)
         if found is None or not found.height:
-            return None
-        return found.unique(self._whose, maintain_order=True).with_row_index("slot")
+            return None, None
+        return found.select(self._turn).with_row_index("slot"), rows
+
+    def _by_slot(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Whose rows these are, in the order of their first ones; and the rows slot by slot."""
+        others = [name for name in self._turn if name not in self._whose]
+        numbered = rows.select(self._turn).with_row_index("at")
+        groups = numbered.group_by(self._whose, maintain_order=True).agg(
+            "at", *(pl.first(name) for name in others)
+        )
+        order = groups.with_row_index("slot").select("slot", "at").explode("at")
+        return groups.drop("at"), rows[order["at"]].with_columns(order["slot"])
 
     def _split(
         self, table: pl.DataFrame | None, slots: pl.DataFrame
@@ -184,22 +196,12 @@ class Process:
         """The rows of a table that are of these slots, with the slot, and all others."""
         if table is None:
             return None, None
-        found = self._numbered(table, slots)
-        is_mine = found["slot"].is_not_null()
-        return found.filter(is_mine), table.filter(~is_mine)
-
-    def _by_slot(self, rows: pl.DataFrame | None, slots: pl.DataFrame) -> pl.DataFrame | None:
-        """The rows with their slots, slot by slot."""
-        if rows is None or not rows.height:
-            return None
-        return self._numbered(rows, slots).sort("slot", maintain_order=True)
-
-    def _numbered(self, table: pl.DataFrame, slots: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a table with their slot, or null where they are of no slot."""
         whose = slots.select("slot", *self._whose)
-        return table.join(
+        found = table.join(
             whose, on=self._whose, how="left", nulls_equal=True, maintain_order="left"
         )
+        is_mine = found["slot"].is_not_null()
+        return found.filter(is_mine), table.filter(~is_mine)
 
     # What a step gives.
 
