@@ -187,3 +187,12 @@ def test_sinks_tell_where_their_rows_go(capsys: pytest.CaptureFixture[str]) -> N
         "write_each 'write_each-1'",
         "│    calls  save(rows, batch, slice)",
     ]
+
+
+def test_windows_that_the_watermark_does_not_end_emit_at_their_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = ms.from_rows([("a", 1)], schema="k string, n int").key_by("k")
+    shown = lines(capsys, rows.window(ms.count_window(3, flush="1m")).aggregate(n=ms.count()))
+    assert shown[3] == "│    where  count_window(3, flush='1m')"
+    assert shown[4] == "│    when   at the end of the window by default"

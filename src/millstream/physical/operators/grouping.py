@@ -98,6 +98,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
         holds = ["a row for each key and slice"] if shares else ["a row for each key and window"]
         holds += ["their elements"] if self.operator.compiled.results.keeps_elements else []
         holds += ["what was emitted"] if self.windowing.refine is retracting else []
+        holds += ["the place of each key in its windows"] if self.windowing.where.ordered else []
         return ", ".join(holds)
 
     def rows(self, tag: str, table: pl.DataFrame) -> pl.DataFrame:
