@@ -196,6 +196,15 @@ def test_progress_is_that_of_each_step():
     assert sink == StepProgress("sink:totals", "write_kafka", rows_in=6)
 
 
+def test_the_callback_that_took_longest_in_the_last_batch_is_named():
+    tracker = Tracker((Step("silent", "silent", "process", takes=True, gives=True),))
+    tracker.report(batch(0, calls={"silent": {"on_row": 9.0}}))
+    tracker.report(batch(1, calls={"silent": {"on_row": 0.5, "on_timer": 3.21}}))
+    progress = tracker.progress(2)
+    assert (progress.steps[0].callback, progress.steps[0].callback_seconds) == ("on_timer", 3.21)
+    assert str(progress).endswith("on_timer of 'silent' 3.2 s a batch")
+
+
 def test_listeners_get_each_batch_and_each_other_change():
     tracker, got = Tracker(), []
     tracker.subscribe(got.append)

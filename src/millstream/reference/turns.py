@@ -16,6 +16,7 @@ from millstream.model.processors import End, Event, Expiry, Row, Timer, override
 from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
 from millstream.plan.records import record_text, shown
+from millstream.reference.call_times import CallTimes
 from millstream.reference.callbacks import Outputs, Setting, TimerSettings
 from millstream.reference.functions import cause_of, failure, reason_of
 from millstream.reference.processor_clock import Clock
@@ -70,7 +71,7 @@ class Turns:
         self.outputs = Outputs(what, checks_later and not self._careful)
         self.rejected: list[tuple[str, str]] = []
         """Reasons, and records as text."""
-        self.settings = TimerSettings(what)
+        self.settings, self.times = TimerSettings(what), CallTimes()
         self._processor = what.processor
         self._state_values = StateValues(what)
         self._fields = self._state_values.fields
@@ -182,7 +183,7 @@ class Turns:
             self.outputs,
         )
         out, latest = outputs.rows, self._held.last
-        timers.firing = None
+        timers.firing, began = None, self.times.now()
         try:
             for row in rows:
                 time = row.micros
@@ -194,6 +195,7 @@ class Turns:
             raise
         except BaseException as error:  # whatever a user's callback raises
             raise self._failure("on_row", row, error) from cause_of(error)
+        self.times.add("on_row", began, self._key)
         self._held.last, self._held.seen, self._held.is_known = latest, self._at.now, True
 
     def _take(self, rows: list[Row]) -> None:
@@ -304,6 +306,7 @@ class Turns:
 
     def _guarded(self, name: str, given: Any, emits: int | None, call: Callable[[], None]) -> bool:
         """Runs a callback; whether it did not fail. One that fails changes nothing."""
+        call = self.times.timed(name, self._key, call)
         self.outputs.time = emits
         if not self._careful:
             try:

@@ -17,6 +17,8 @@ State = Literal["starting", "running", "stopping", "stopped", "finished", "faile
 ENDS: frozenset[State] = frozenset({"stopped", "finished", "failed"})
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SLOW = 1.0
+"""Seconds of a batch from which on a callback is named."""
 BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 """The watermark of a job that has seen no event time yet."""
 AFTER_ALL = datetime.max.replace(tzinfo=UTC)
@@ -79,6 +81,8 @@ class BatchReport:
     """Those of all sources that are farthest behind."""
     waiting: str | None = None
     """What the watermark waits for, if that has been silent for long."""
+    calls: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The seconds that callbacks of each processor took in all tasks together."""
 
     @property
     def ended(self) -> float:
@@ -197,6 +201,8 @@ class Progress:
         parts += [f"{self.lost:,} lost"] if self.lost else []
         parts += [f"{self.ahead:,} ahead of the clock"] if self.ahead else []
         parts += [counted(self.restarts, "restart")] if self.restarts else []
+        slow = [each for each in self.steps if each.callback_seconds >= _SLOW]
+        parts += [f"{s.callback} of {s.id!r} {s.callback_seconds:.1f} s a batch" for s in slow]
         error = f" ({self.error.splitlines()[0]})" if self.error else ""
         return f"{self.state}{error}: {', '.join(parts)}"
 

@@ -50,6 +50,11 @@ class StepProgress:
     ahead: int = 0
     """Rows whose time was too far ahead of the clock to move the watermark."""
 
+    callback: str | None = None
+    """The callback of a processor that took longest in the last batch."""
+    callback_seconds: float = 0.0
+    """How long it took there, in all tasks together."""
+
     def to_dict(self) -> dict[str, Any]:
         """The values as a dict, which can be written as JSON."""
         return {**vars(self), "watermark": self.watermark and self.watermark.isoformat()}

@@ -166,6 +166,8 @@ class Tracker:
             taken = counts["read"][name]
             emitted = taken - counts["rejected"][name]
         rows, size = latest.state.get(name, (0, 0)) if latest else (0, 0)
+        calls = latest.calls.get(name, {}) if latest else {}
+        callback = max(calls, key=lambda each: calls[each], default=None)
         return StepProgress(
             id=step.id,
             kind=step.kind,
@@ -178,6 +180,8 @@ class Tracker:
             rejected=counts["rejected"][name],
             lost=counts["lost"][name],
             ahead=counts["ahead"][name],
+            callback=callback,
+            callback_seconds=0.0 if callback is None else calls[callback],
         )
 
     def _forget(self) -> None:

@@ -23,6 +23,21 @@ def test_times_ahead_of_the_clock_are_reported_once_a_minute(caplog):
     assert "split '1'" in caplog.messages[0]
 
 
+def test_a_callback_that_takes_over_a_second_for_a_key_is_named(caplog):
+    def call(longest: int) -> Row:
+        key = b"{'user': 'ann'}"
+        return Row(
+            kind="count", node="silent", split="call on_row", value=9, start=longest, payload=key
+        )
+
+    with caplog.at_level(logging.WARNING, "millstream.job"):
+        TimeWarnings().of([call(900_000)], 0.0)
+        assert caplog.messages == []
+        TimeWarnings().of([call(900_000), call(3_000_000)], 0.0)
+    (message,) = caplog.messages
+    assert message.startswith("on_row in 'silent' took 3s for key {'user': 'ann'}: ")
+
+
 def test_a_silent_split_that_holds_the_watermark_is_named(caplog):
     def splits(second):
         at = datetime(2024, 1, 1, tzinfo=UTC)

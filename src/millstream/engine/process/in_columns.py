@@ -68,7 +68,10 @@ class InColumns:
         given = rows["row"].struct.unnest()
         given = given.with_columns(rows["slot"].alias(SLOT), rows["time"].alias(TIME))
         given = given.with_row_index(ROW)
+        times = self._per_key.turns.times
+        began = times.now()
         held.take(what.processor.on_batch(given, held.state, timers, outputs["rows"]))
+        times.add("on_batch", began, {})
         held.note(rows)
         held.timers = timers.after(held.timers)
         made = {tag: output.emitted for tag, output in outputs.items()}

@@ -27,6 +27,7 @@ from millstream.engine.rows import rejected_rows
 from millstream.engine.tables import concatenated
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.plan.operators.process import Processing
+from millstream.reference.call_times import CallTimes
 from millstream.reference.functions import cause_of
 from millstream.reference.processor_clock import Clock, processor_watermark
 from millstream.reference.turns import Turns
@@ -63,6 +64,11 @@ class Process:
         self._order = ["time", *_PLACE] if self._by_time else [*_PLACE]
         self._behind = (what.lateness or 0) if self._by_time else 0
         """How far the processor's own watermark is behind the operator's."""
+
+    @property
+    def call_times(self) -> CallTimes:
+        """How long callbacks took in the last step."""
+        return self._turns.times
 
     def step(
         self, tables: Tables, batches: Mapping[str, pl.DataFrame], advance: Advance

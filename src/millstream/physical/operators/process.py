@@ -18,6 +18,7 @@ from millstream.plan.build.steps import REJECTED as REJECTED_COLUMNS
 from millstream.plan.operators import process as plan
 from millstream.plan.operators.grouping import WINDOW
 from millstream.plan.types.schema import Schema
+from millstream.reference.call_times import CallTimes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,10 @@ class ProcessSpec(OperatorSpec[Process]):
     @classmethod
     def whole(cls, node: plan.Process, port: str, tags: Container[str]) -> tuple[str, ...]:
         return ("row",)
+
+    @property
+    def call_times(self) -> CallTimes:
+        return self.operator.call_times
 
     def made(self) -> Process:
         return Process(self.processing, self.engine_keys)

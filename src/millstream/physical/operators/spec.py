@@ -15,6 +15,7 @@ from millstream.engine.operator import ROWS, Operator
 from millstream.model.watermarks import Silence
 from millstream.plan.nodes import KeyFunction
 from millstream.plan.types.schema import Schema
+from millstream.reference.call_times import CallTimes
 
 _Made = TypeVar("_Made", bound=Operator, covariant=True)
 
@@ -49,6 +50,11 @@ class OperatorSpec(ABC, Generic[_Made]):
     def operator(self) -> _Made:
         """The operator, made ready to run."""
         return self.made()
+
+    @property
+    def call_times(self) -> CallTimes | None:
+        """How long callbacks of users took in the last step, if it has any."""
+        return None
 
     @classmethod
     @abstractmethod

@@ -20,6 +20,7 @@ from millstream.sinks.whole_table import TableCommitter
 from millstream.spark.batches.commits import Commits
 from millstream.spark.driver.shard_progress import ShardProgress
 from millstream.spark.driver.time_warnings import TimeWarnings
+from millstream.spark.worker.envelopes import CALL
 
 _COUNTS = ("late", "rejected", "read", "ahead", "in", "out")
 """What tasks count of the rows of a step in a batch."""
@@ -65,11 +66,14 @@ class Ledger:
         committed = time.time() if ended is None else ended
         written: dict[str, int] = {sink.name: 0 for sink in self.sinks}
         counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        calls: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         for row in rows:
             if row.kind == "receipt":
                 written[row.node] += row.elements
             elif row.kind == "count" and row.split in _COUNTS:
                 counts[row.split][row.node] += row.value
+            elif row.kind == "count" and row.split.startswith(CALL):
+                calls[row.node][row.split.removeprefix(CALL)] += row.value / 1_000_000
             elif row.kind in ("count", "splits"):
                 self.shards.take(row)
         self._warnings.of(rows, started)
@@ -90,6 +94,7 @@ class Ledger:
                 emitted=dict(counts["out"]),
                 phases={"process": processed - started, "commit": committed - processed},
                 waiting=waiting,
+                calls={step: dict(seconds) for step, seconds in calls.items()},
                 **self._now(),
             )
         )

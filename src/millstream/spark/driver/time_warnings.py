@@ -12,9 +12,13 @@ from pyspark.sql import Row
 
 from millstream.model.amounts import counted, length_in_words
 from millstream.reports.progress import AFTER_ALL, BEFORE_ALL, Split, moment
+from millstream.spark.worker.envelopes import CALL
 
 EVERY = 60.0
 """Seconds between two warnings about the same."""
+
+_SLOW = 1_000_000
+"""Microseconds that the callbacks for the rows of one key may take in a batch."""
 
 _log = logging.getLogger("millstream.job")
 
@@ -30,11 +34,17 @@ class TimeWarnings:
         """Warns of what the tasks of a batch have counted."""
         ahead: dict[str, list[Row]] = defaultdict(list)
         reasons: dict[str, list[Row]] = defaultdict(list)
+        slow: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if row.kind == "count" and row.split == "ahead":
                 ahead[row.node].append(row)
             elif row.kind == "count" and row.split == "rejected" and row.payload is not None:
                 reasons[row.node].append(row)
+            elif row.kind == "count" and row.split.startswith(CALL) and row.start > _SLOW:
+                slow[row.node].append(row)
+        for step, found in slow.items():
+            if self.is_due("slow", step, now=now):
+                _warn_of_slow(step, max(found, key=lambda row: row.start))
         for step, found in ahead.items():
             if self.is_due("ahead", step, now=now):
                 _warn_of_ahead(step, found)
@@ -75,6 +85,16 @@ class TimeWarnings:
         if due:
             self._warned[what] = now
         return due
+
+
+def _warn_of_slow(step: str, found: Row) -> None:
+    _log.warning(
+        "%s in %r took %s for key %s: other keys of the shard wait meanwhile",
+        found.split.removeprefix(CALL),
+        step,
+        length_in_words(timedelta(microseconds=found.start)),
+        bytes(found.payload).decode(),
+    )
 
 
 def _warn_of_ahead(step: str, found: list[Row]) -> None:

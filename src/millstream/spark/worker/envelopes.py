@@ -33,6 +33,8 @@ ARROW = pa.schema(
 """The same for Arrow."""
 
 NAMES = tuple(ARROW.names)
+CALL = "call "
+"""What the ``split`` of a count begins with that has the microseconds of a callback, after it."""
 _MOST_BYTES = 64_000_000
 _MOST_ENVELOPES = 1000
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,9 @@ from millstream.engine.watermarks import Watermarks
 from millstream.model.errors import in_step
 from millstream.model.instants import END_OF_TIME
 from millstream.physical.operators.spec import OperatorSpec
+from millstream.plan.records import shown
 from millstream.spark.worker.batch_clock import of_this_task
-from millstream.spark.worker.envelopes import Envelope
+from millstream.spark.worker.envelopes import CALL, Envelope
 from millstream.spark.worker.python_stage import PythonStage
 from millstream.spark.worker.repair import Repair
 
@@ -120,6 +122,8 @@ class Stage:
         shard = Shard(spec.operator, state.of(spec.name))
         # Of one origin, several buckets may have come.
         arrivals.sort(key=lambda e: (e.split or "", e.start or 0, e.end or 0))
+        if spec.call_times is not None:
+            spec.call_times.begin(time.perf_counter)
         with in_step(spec.name):
             outputs = shard.step([_arrival(e) for e in arrivals], watermark, now)
             yield from _emitted(spec, label, outputs)
@@ -128,6 +132,7 @@ class Stage:
             for each in self.labels:
                 yield Envelope(each, spec.name, "mark", split=split, value=reached)
         yield from _counts(spec, label, shard.clocks)
+        yield from _call_times(spec, label)
 
 
 def _report(
@@ -168,6 +173,16 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
                 sent = Envelope(label, spec.name, "emit", split=origin, port=tag, rows=table)
                 sent.elements = table.height
                 yield sent
+
+
+def _call_times(spec: OperatorSpec[Any], label: int) -> Iterator[Envelope]:
+    """The microseconds that each callback took, and those of its longest turn, with the key."""
+    taken = {} if spec.call_times is None else spec.call_times.taken
+    for callback, (total, longest, key) in taken.items():
+        count = Envelope(label, spec.name, "count", split=f"{CALL}{callback}")
+        count.value, count.start = round(total * 1_000_000), round(longest * 1_000_000)
+        count.payload = shown(key).encode()
+        yield count
 
 
 def _counts(spec: OperatorSpec[Any], label: int, clocks: Clocks) -> Iterator[Envelope]:
