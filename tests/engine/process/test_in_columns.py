@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import millstream as ms
 from millstream.engine.operator import ROWS, Advance
 from millstream.engine.process.operator import Process
+from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.testing import test_stream
 
@@ -201,3 +202,36 @@ def test_a_processor_gives_the_same_in_columns_and_key_by_key(
         assert in_columns == run(operator(by_key, **options), given)
 
     agree()
+
+
+class Wrong(Counts):
+    """Row by row it works; in columns it does what the test says."""
+
+    def __init__(self, wrong: Any) -> None:
+        self.wrong = wrong
+
+    def on_batch(self, rows: Any, state: Any, timers: Any, out: Any) -> Any:
+        return self.wrong(rows, out)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code", "why"),
+    [
+        (lambda rows, out: 1 / 0, "MS201", "on_batch of Wrong failed on 1 rows: ZeroDivisionError"),
+        (lambda rows, out: out.emit(rows.drop("_row")), "MS201", "with the column '_row'"),
+        (lambda rows, out: out.emit(rows), "MS202", "has no column 'total'"),
+        (lambda rows, out: rows, "MS202", "column 'n' of what on_batch of Wrong returned"),
+        (lambda rows, out: [1], "MS201", "is no Polars table with the column '_slot'"),
+        (lambda rows, out: out.to("small"), "MS201", "which is none of its outputs"),
+        (lambda rows, out: out.retract(rows), "MS201", "takes rows back"),
+    ],
+)
+def test_what_on_batch_does_wrong_is_named(wrong: Any, code: str, why: str) -> None:
+    def fails(rows: Any, out: Any) -> Any:
+        return wrong(rows.with_columns(n=pl.lit("text")), out)
+
+    with pytest.raises(RunError) as raised:
+        run(operator(Wrong(fails)), [([("a", 1, 0)], 0, 0)])
+    assert raised.value.code == code
+    assert why in raised.value.what
+    assert raised.value.step == "process-1"

@@ -51,7 +51,7 @@ class InColumns:
     def failure(self, turn: Turn, error: BaseException) -> RunError:
         """The error for what ``on_batch`` raised, where the rows one by one raise nothing."""
         if isinstance(error, RunError) and error.step == self._what.step:
-            return error
+            return RunError(error.code, error.what, fix=error.fix, step=error.step)
         rows = 0 if turn.rows is None else turn.rows.height
         who = f"on_batch of {self._what.name}"
         fix = "fix it: on_row takes the same rows; millstream.testing.check_forms compares the two"
