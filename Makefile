@@ -17,7 +17,7 @@ demo: setup ## Process team scores live with Kafka and Spark, for a minute (ARGS
 	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
-example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags, every_100_clicks, sensor_deltas, fraud, silent_accounts or dstream/…)
+example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags, every_100_clicks, sensor_deltas, fraud, silent_accounts, running_words or dstream/…)
 	@JAVA_HOME=$${JAVA_HOME:-$$(cat .venv/java-home)} PYSPARK_PYTHON=$(CURDIR)/$(python) \
 		$(python) examples/$(NAME).py $(ARGS)
 

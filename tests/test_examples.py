@@ -145,6 +145,18 @@ def test_fraud_asks_the_owners_of_cards_and_blocks_those_that_do_not_answer(tmp_
     assert (len(good), len(questions), len(blocked)) == (3, 2, 1)
 
 
+def test_running_words_adds_to_the_counts_of_the_words_of_each_file(tmp_path):
+    counts: Counter[str] = Counter()
+    expected = []
+    for number, text in enumerate(module("running_words").FILES, start=1):
+        counts.update(text.split())
+        listed = ", ".join(f"{word} {counts[word]}" for word in sorted(set(text.split())))
+        expected.append(f"file {number}: {listed}")
+    lines = printed(tmp_path, "running_words")
+    assert lines == expected
+    assert lines[:3] == ["file 1: a 1", "file 2: a 2, b 1", "file 3: b 2"]
+
+
 def test_silent_accounts_reports_each_account_once_for_each_silence(tmp_path):
     balances: Counter[str] = Counter()
     expected = []
