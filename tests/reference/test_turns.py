@@ -343,3 +343,19 @@ def test_side_outputs_have_their_own_rows(engine: str) -> None:
     assert [row.values["n"] for row in run.tagged("even")] == [2]
     with pytest.raises(RunError, match="emits to 'big', which is none of its outputs"):
         run.step([("a", 6, 0.0)])
+
+
+def test_in_event_time_order_rows_come_before_timers_by_the_clock(engine: str) -> None:
+    class Both(ms.Processor):
+        tock = ms.timer("processing_time")
+
+        def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+            out.emit(what=f"row {row.time:%S}")
+            timers.tock.set(at=float(row["value"]), tag=str(row["value"]))
+
+        def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+            out.emit(what=f"timer {timer.tag}")
+
+    run = processed(Both, engine, order="event_time")
+    made = run.step([("a", 1, 5.0), ("a", 2, 7.0)], watermark=9 * SECOND, now=3 * SECOND)
+    assert made == ["row 05", "row 07", "timer 1", "timer 2"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.model.processors import End, Event, Expiry, Row, Timer, overrides
+from millstream.model.processors import End, Event, Expiry, Row, TimeDomain, Timer, overrides
 from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
 from millstream.plan.records import record_text, shown
@@ -122,20 +122,21 @@ class Turns:
         fired: dict[tuple[str, str], int] = {}
         self._repeats, taken = 0, 0
         while True:
-            due = self._next_due()
+            due = self._next_due("event_time", self._at.watermark)
             row = rows[taken] if taken < len(rows) else None
             if row is not None and (due is None or row.place_in_time < due.time):
                 self._take([row])
                 taken += 1
                 fired = {}
-            elif due is None:
+                continue
+            due = due or self._next_due("processing_time", self._at.now)
+            if due is None:
                 return
-            else:
-                self._happen(due, fired, is_last=row is None)
-                if self._gone and row is None:
-                    return
-                if self._gone:  # its state has expired before the next row
-                    self._begin(self.fresh)
+            self._happen(due, fired, is_last=row is None)
+            if self._gone and row is None:
+                return
+            if self._gone:  # its state has expired before the next row
+                self._begin(self.fresh)
 
     def next_wakes(self, interval: Interval | None, held: Held) -> Iterator[int]:
         """The event times at which something happens to what is held."""
@@ -209,20 +210,17 @@ class Turns:
             held.last = max(held.last, max(row.place_in_time for row in rows))
             held.seen = self._at.now
 
-    def _next_due(self) -> Due | None:
-        """What happens next: what is due in event time, then what is due by the clock."""
-        at, timers = self._at, self.what.timers
-        for domain, now in (("event_time", at.watermark), ("processing_time", at.now)):
-            found = [
-                Due(setting.time, TIMER, *name)
-                for name, setting in self.settings.pending.items()
-                if setting.time <= now and timers[name[0]] == domain
-            ]
-            expiries = self._expiries(domain, self._interval, self._held)
-            found += [due for due in expiries if due.time <= now]
-            if found:
-                return min(found)
-        return None
+    def _next_due(self, domain: TimeDomain, now: int) -> Due | None:
+        """What happens next in event time, or by the clock."""
+        timers = self.what.timers
+        found = [
+            Due(setting.time, TIMER, *name)
+            for name, setting in self.settings.pending.items()
+            if setting.time <= now and timers[name[0]] == domain
+        ]
+        expiries = self._expiries(domain, self._interval, self._held)
+        found += [due for due in expiries if due.time <= now]
+        return min(found, default=None)
 
     def _expiries(self, domain: str, interval: Interval | None, held: Held) -> Iterator[Due]:
         """When state expires."""
