@@ -26,8 +26,8 @@ def micros(column: Column, kind: DataType, unit: TimeUnit) -> Column:
     if isinstance(kind, NumericType):
         number = column.cast("double")
         instant = F.rint(number * factor / divisor)
-        inside = instant.between(float(FIRST), float(LAST)) & ~F.isnan(number)
-        return F.when(inside, instant.cast("bigint"))
+        # To Spark, NaN is greater than any number, and so is outside.
+        return F.when(instant.between(float(FIRST), float(LAST)), instant.cast("bigint"))
     instant = F.unix_micros(column.cast("timestamp"))
     return F.when(instant.between(FIRST, LAST), instant)
 
