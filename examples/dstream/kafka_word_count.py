@@ -11,6 +11,7 @@ import threading
 import time
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark import SparkContext
 
 from millstream.dstream import StreamingContext
@@ -35,19 +36,26 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         cluster = local.up(port=0, data=folder)
-        Producer({"bootstrap.servers": cluster.servers}).list_topics("lines")  # which creates it
-        threading.Thread(target=send, args=(cluster.servers,), daemon=True).start()
+        try:
+            count_words(cluster.servers, seconds)
+        finally:
+            local.down(folder)
 
-        sc = SparkContext("local[2]", "kafka-word-count")
-        sc.setLogLevel("ERROR")
-        ssc = StreamingContext(sc, 1)
-        settings = {"bootstrap.servers": cluster.servers, "auto.offset.reset": "earliest"}
-        records = ssc.kafkaStream(["lines"], settings)
-        records.flatMap(lambda record: record[1].split(" ")).countByValue().pprint()
-        ssc.start()
-        ssc.awaitTerminationOrTimeout(seconds)
-        ssc.stop(stopSparkContext=True, stopGraceFully=True)
-        local.down(folder)
+
+def count_words(servers: str, seconds: float) -> None:
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic("lines", 1)])["lines"].result()
+    threading.Thread(target=send, args=(servers,), daemon=True).start()
+
+    sc = SparkContext("local[2]", "kafka-word-count")
+    sc.setLogLevel("ERROR")
+    ssc = StreamingContext(sc, 1)
+    settings = {"bootstrap.servers": servers, "auto.offset.reset": "earliest"}
+    records = ssc.kafkaStream(["lines"], settings)
+    records.flatMap(lambda record: record[1].split(" ")).countByValue().pprint()
+    ssc.start()
+    ssc.awaitTerminationOrTimeout(seconds)
+    ssc.stop(stopSparkContext=True, stopGraceFully=True)
 
 
 if __name__ == "__main__":

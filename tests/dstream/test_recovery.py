@@ -197,9 +197,9 @@ def test_a_batch_that_failed_is_retried_by_the_next_run(context, tmp_path):
         return number
 
     def setup() -> StreamingContext:
-        ssc = StreamingContext(context, 0.2)
+        ssc = StreamingContext(context, 0.5)
         numbers = ssc.queueStream([[n] for n in range(100)]).map(checked)
-        numbers.window(0.4).saveAsTextFiles(f"{tmp_path}/window")
+        numbers.window(1).saveAsTextFiles(f"{tmp_path}/window")
         return ssc
 
     def written() -> list[list[int]]:

@@ -57,21 +57,21 @@ class Batches:
             jobs = []
         self._record(time)
         info = BatchInfo(time, _now(), _outputs={i: _output(time, i) for i in range(len(jobs))})
-        self._tell("onBatchSubmitted", BatchEvent(info))
+        self._notify("onBatchSubmitted", BatchEvent(info))
         info = replace(info, _started=_now())
-        self._tell("onBatchStarted", BatchEvent(info))
+        self._notify("onBatchStarted", BatchEvent(info))
         outputs = {number: self._run(time, number, job) for number, job in enumerate(jobs)}
         self._cut(time)
         if time in self.failed:
             self._record(time)
         self._graph.forget(self._needed(time))
-        self._tell(
+        self._notify(
             "onBatchCompleted", BatchEvent(replace(info, _completed=_now(), _outputs=outputs))
         )
 
     def _run(self, time: int, number: int, job: Job) -> OutputOperationInfo:
         info = replace(_output(time, number), _start=_now())
-        self._tell("onOutputOperationStarted", OutputEvent(info))
+        self._notify("onOutputOperationStarted", OutputEvent(info))
         failure = None
         try:
             job()
@@ -79,7 +79,7 @@ class Batches:
             self._fail(time, error)
             failure = str(error)
         info = replace(info, _end=_now(), _failure=failure)
-        self._tell("onOutputOperationCompleted", OutputEvent(info))
+        self._notify("onOutputOperationCompleted", OutputEvent(info))
         return info
 
     def _fail(self, time: int, error: Exception) -> None:
@@ -109,7 +109,7 @@ class Batches:
                 except Exception as error:
                     self._fail(time, error)
 
-    def _tell(self, method: str, event: BatchEvent | OutputEvent) -> None:
+    def _notify(self, method: str, event: BatchEvent | OutputEvent) -> None:
         for listener in self._listeners:
             try:
                 getattr(listener, method)(event)

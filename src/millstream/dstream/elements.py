@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from millstream.dstream.dstream import DStream
 
 T = TypeVar("T")
-Stream = TypeVar("Stream", bound="Elements[Any]")
 
 
 class Elements(Generic[T]):

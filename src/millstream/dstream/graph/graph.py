@@ -31,13 +31,10 @@ class Graph:
         self.remember = 0
         self.checkpointed = False
         self.inputs: list[Input] = []
+        """Those that outputs depend on."""
         self.outputs: list[Output] = []
         self.started = False
         self.lock = threading.RLock()
-
-    def add_input(self, node: Input) -> Input:
-        self.inputs.append(node)
-        return node
 
     def add_output(self, node: Output) -> None:
         self.check_open()

@@ -12,6 +12,8 @@ from millstream.model.errors import PlanError
 if TYPE_CHECKING:
     from millstream.dstream.graph.graph import Graph
 
+Function = Callable[..., Any]
+
 _LEAST_CHECKPOINT = 10_000
 """Milliseconds: how far apart checkpoints of state are, if nobody sets that."""
 
@@ -158,6 +160,3 @@ def walk(outputs: list[Node]) -> Iterator[Node]:
     for output in outputs:
         visit(output)
     return reversed(order)
-
-
-Function = Callable[..., Any]

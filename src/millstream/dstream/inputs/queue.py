@@ -49,12 +49,14 @@ class QueueInput(Input):
         return self._next
 
     def resume(self, position: Any) -> None:
+        self._next = position
+
+    def open(self, folder: str | None) -> None:
         if self._queue is None:
             raise unusable(
                 "the RDDs of a queueStream are not part of a checkpoint, so it cannot be resumed",
                 "give queueStream lists instead of RDDs, or start with another checkpoint folder",
             )
-        self._next = position
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
