@@ -9,9 +9,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import millstream as ms
 from benchmarks.spec import DELAY_SECONDS, FILES, SCHEMA, Spec
+from millstream.jobs.job import Job
 
 
-class MillstreamProgram:
+class RunningJob:
+    """A job of Millstream that a contender runs."""
+
+    job: Job
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query of the job."""
+        assert self.job._stream is not None
+        return self.job._stream.query
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the job."""
+        self.job.stop()
+        counts = {"late": self.job.late, "rejected": self.job.rejected}
+        return {**counts, "read": self.job.progress().rows}
+
+
+class MillstreamProgram(RunningJob):
     """Count and sum for each key and window, written to parquet files."""
 
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
@@ -47,15 +66,3 @@ class MillstreamProgram:
         else:
             written = results.write_files(spec.output, options={"compression": "snappy"})
         self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
-
-    @property
-    def query(self) -> StreamingQuery:
-        """The query of the job."""
-        assert self.job._stream is not None
-        return self.job._stream.query
-
-    def stop(self) -> dict[str, Any]:
-        """Ends the job."""
-        self.job.stop()
-        counts = {"late": self.job.late, "rejected": self.job.rejected}
-        return {**counts, "read": self.job.progress().rows}

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 import millstream as ms
+from benchmarks.millstream_program import RunningJob
 from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, SCHEMA, Spec
 
 WITHIN = "1h"
@@ -44,7 +44,7 @@ class CounterOfColumns(Counter):
         return rows.group_by("_slot").agg(pl.last("n"))
 
 
-class MillstreamState:
+class MillstreamState(RunningJob):
     """A program of Millstream, from files to files."""
 
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
@@ -58,18 +58,6 @@ class MillstreamState:
         results = _made(rows, spec)
         written = results.write_files(spec.output, options={"compression": "snappy"})
         self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
-
-    @property
-    def query(self) -> StreamingQuery:
-        """The query of the job."""
-        assert self.job._stream is not None
-        return self.job._stream.query
-
-    def stop(self) -> dict[str, Any]:
-        """Ends the job."""
-        self.job.stop()
-        counts = {"late": self.job.late, "rejected": self.job.rejected}
-        return {**counts, "read": self.job.progress().rows}
 
 
 def _made(rows: ms.Stream, spec: Spec) -> ms.Stream:

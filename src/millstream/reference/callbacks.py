@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from millstream.model.durations import Duration, not_negative
-from millstream.model.errors import MillstreamError, RunError, did_you_mean
+from millstream.model.errors import MillstreamError, RunError
 from millstream.model.instants import END_OF_TIME, LAST, Instant, instant
 from millstream.model.processors import moment
 from millstream.model.windows import Interval
@@ -83,14 +83,7 @@ class TaggedOutput:
     def retract(self, row: Any = None, /, **columns: Any) -> None:
         """Takes back a row."""
         if not self._retracts:
-            raise RunError(
-                "MS201",
-                f"{self._what.name} takes a row back, which its class does not say"
-                if self._tag == "rows"
-                else f"the output {self._tag!r} takes rows back, which only the main one can",
-                fix="write retracts = True in the class of the processor",
-                step=self._what.step,
-            )
+            raise self._what.cannot_retract(self._tag)
         self.emit(row, **columns)
         self.signs[-1] = -1
 
@@ -98,15 +91,7 @@ class TaggedOutput:
         """The output of that name."""
         found = self._outputs.tagged.get(tag)
         if found is None or tag == "rows":
-            known = [name for name in self._outputs.tagged if name != "rows"]
-            raise RunError(
-                "MS201",
-                f"{self._what.name} emits to {tag!r}, which is none of its outputs",
-                fix=did_you_mean(str(tag), known)
-                if known
-                else f"declare it: process(…, outputs={{{tag!r}: 'account string'}})",
-                step=self._what.step,
-            )
+            raise self._what.unknown_output(tag)
         if row is not None:
             found.emit(row)
         return found

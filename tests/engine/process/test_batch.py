@@ -66,7 +66,7 @@ def test_side_outputs_are_found_by_name_and_nothing_is_emitted_of_an_empty_table
     assert out.to("odd").emitted is None
     with pytest.raises(RunError, match="MS201 .*emits to 'od'.*\n.*did you mean 'odd'"):
         out.to("od")
-    with pytest.raises(RunError, match="MS201 .*takes rows back"):
+    with pytest.raises(RunError, match="MS201 .*takes a row back"):
         out.retract(given(0))
 
 

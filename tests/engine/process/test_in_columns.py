@@ -223,7 +223,7 @@ class Wrong(Counts):
         (lambda rows, out: rows, "MS202", "column 'n' of what on_batch of Wrong returned"),
         (lambda rows, out: [1], "MS201", "is no Polars table with the column '_slot'"),
         (lambda rows, out: out.to("small"), "MS201", "which is none of its outputs"),
-        (lambda rows, out: out.retract(rows), "MS201", "takes rows back"),
+        (lambda rows, out: out.retract(rows), "MS201", "takes a row back"),
     ],
 )
 def test_what_on_batch_does_wrong_is_named(wrong: Any, code: str, why: str) -> None:

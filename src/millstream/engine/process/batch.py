@@ -10,7 +10,7 @@ import polars as pl
 from millstream.engine.process.fitting import fitted
 from millstream.engine.types import polars_type
 from millstream.model.durations import Duration, not_negative
-from millstream.model.errors import RunError, did_you_mean
+from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, FIRST, LAST
 from millstream.model.processors import ROW, moment
 from millstream.plan.operators.process import Processing
@@ -72,26 +72,13 @@ class BatchOutput:
         """Takes back rows that were emitted before."""
         what = self._batch.what
         if not what.retracts or self._tag != "rows":
-            raise RunError(
-                "MS201",
-                f"{what.name} takes rows back, which its class does not say, or from a side output",
-                fix="write retracts = True in the class of the processor",
-                step=what.step,
-            )
+            raise what.cannot_retract(self._tag)
         self._add(rows, -1)
 
     def to(self, tag: str) -> BatchOutput:
         """The side output of that name."""
         if tag == "rows" or tag not in self._others:
-            what, known = self._batch.what, [name for name in self._others if name != "rows"]
-            raise RunError(
-                "MS201",
-                f"{what.name} emits to {tag!r}, which is none of its outputs",
-                fix=did_you_mean(str(tag), known)
-                if known
-                else f"declare it: process(…, outputs={{{tag!r}: 'account string'}})",
-                step=what.step,
-            )
+            raise self._batch.what.unknown_output(tag)
         return self._others[tag]
 
     @property

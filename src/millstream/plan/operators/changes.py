@@ -11,23 +11,19 @@ from millstream.plan.checks.retractions import check_takes_nothing_back
 from millstream.plan.explain.details import setting_lines
 from millstream.plan.explain.words import keys_text
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import Computed, Keys, Line, Node, Port, Stateful
+from millstream.plan.nodes import Computed, Line, Node, Port
+from millstream.plan.operators.one_port import OnePort
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import Expression, scalar
 from millstream.plan.types.schema import quoted
 
 
 @dataclass(frozen=True, eq=False)
-class Changes(Stateful):
+class Changes(OnePort):
     """Keeps a row if it differs, in one of the columns, from the row of its key before it."""
 
     kind: ClassVar[str] = "changes"
     columns: tuple[str, ...]
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of its one port."""
-        return self.ports[0].keys
 
     @property
     def ordered(self) -> bool:

@@ -12,7 +12,8 @@ from millstream.model.refinements import retracting
 from millstream.model.windowing import Windowing
 from millstream.plan.explain.words import keys_text, when_text, where_text
 from millstream.plan.finishing import uses_clock
-from millstream.plan.nodes import Computed, Keys, Line, Node, Port, Stateful
+from millstream.plan.nodes import Computed, Line, Port
+from millstream.plan.operators.one_port import OnePort
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.schema import Field, quoted
 
@@ -36,7 +37,7 @@ class AggregateInputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Grouping(Stateful):
+class Grouping(OnePort):
     """Groups by key and window, and aggregates each pane."""
 
     kind: ClassVar[str] = "aggregate"
@@ -68,16 +69,6 @@ class Grouping(Stateful):
     def own_columns(self) -> tuple[Field, ...]:
         """Where and when a pane was emitted, and whether it takes an earlier one back."""
         return (window_field(self.windowing), PANE, *([KIND] if self.retracts else []))
-
-    @property
-    def input(self) -> Node:
-        """The step that feeds its one port."""
-        return self.ports[0].input
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of its one port."""
-        return self.ports[0].keys
 
     @property
     def retracts(self) -> bool:

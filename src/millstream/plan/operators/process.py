@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from millstream.model.arguments import one_of
-from millstream.model.errors import PlanError, did_you_mean, in_step
+from millstream.model.errors import PlanError, RunError, did_you_mean, in_step
 from millstream.model.processors import (
     Processor,
     RowOrder,
@@ -28,8 +28,9 @@ from millstream.plan.explain.details import fate_text, setting_lines
 from millstream.plan.explain.words import keys_text, where_text
 from millstream.plan.lineage import kind_column
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import Keys, Line, Node, OnError, Port, SideOutput, Stateful
+from millstream.plan.nodes import Line, Node, OnError, Port, SideOutput
 from millstream.plan.operators.grouping import KIND
+from millstream.plan.operators.one_port import OnePort
 from millstream.plan.settings import Settings
 from millstream.plan.types.schema import Schema
 
@@ -77,6 +78,26 @@ class Processing:
         given = self.processor.ttl
         return dict(given) if isinstance(given, dict) else {}
 
+    def advice_on_output(self, tag: object) -> str:
+        """What to do where a side output is meant that was not declared."""
+        known = [name for name in self.outputs if name != "rows"]
+        if known:
+            return did_you_mean(str(tag), known)
+        return f"declare it: process(…, outputs={{{tag!r}: 'account string'}})"
+
+    def unknown_output(self, tag: object) -> RunError:
+        """The error of a callback that emits to such a one."""
+        what = f"{self.name} emits to {tag!r}, which is none of its outputs"
+        return RunError("MS201", what, fix=self.advice_on_output(tag), step=self.step)
+
+    def cannot_retract(self, tag: str) -> RunError:
+        """The error of a callback that takes a row back where it cannot."""
+        what = f"the output {tag!r} takes rows back, which only the main one can"
+        if tag == "rows":
+            what = f"{self.name} takes a row back, which its class does not say"
+        fix = "write retracts = True in the class of the processor"
+        return RunError("MS201", what, fix=fix, step=self.step)
+
     @property
     def retracts(self) -> bool:
         """Whether its rows may take others back."""
@@ -89,7 +110,7 @@ class Processing:
 
 
 @dataclass(frozen=True, eq=False)
-class Process(Stateful):
+class Process(OnePort):
     """Runs a processor for each key, or for each key and window."""
 
     kind: ClassVar[str] = "process"
@@ -110,16 +131,6 @@ class Process(Stateful):
     def ordered(self) -> bool:
         """Callbacks get rows in an order that is always the same."""
         return True
-
-    @property
-    def input(self) -> Node:
-        """The step that feeds its one port."""
-        return self.ports[0].input
-
-    @property
-    def keys(self) -> Keys:
-        """The keys of its one port."""
-        return self.ports[0].keys
 
     @property
     def details(self) -> list[Line]:
@@ -255,13 +266,10 @@ def output(input: Node, name: Any) -> SideOutput:
         )
     schema = input.processing.outputs.get(name)
     if schema is None or name == "rows":
-        known = [tag for tag in input.processing.outputs if tag != "rows"]
         raise PlanError(
             "MS113",
             f"{input.name!r} has no output {name!r}",
-            fix=did_you_mean(str(name), known)
-            if known
-            else f"declare it: process(…, outputs={{{name!r}: 'account string'}})",
+            fix=input.processing.advice_on_output(name),
             step=input.name,
         )
     return SideOutput(automatic_name(str(name), input), schema, input, str(name))
