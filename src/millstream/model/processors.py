@@ -49,8 +49,9 @@ class TimeToLive:
 def timer(domain: TimeDomain) -> Any:
     """Declares a timer of a processor: by ``"event_time"`` or by ``"processing_time"``.
 
-    >>> class Silence(Processor):
-    ...     silent = timer("processing_time")
+    >>> import millstream as ms
+    >>> class Silence(ms.Processor):
+    ...     silent = ms.timer("processing_time")
     """
     return TimerKind(one_of(domain, "domain", get_args(TimeDomain)))
 

@@ -114,8 +114,8 @@ last=False, kind='+', step=0)
     ...     silent = ms.timer("processing_time")
     ...     def on_row(self, row, state, timers, out):
     ...         timers.silent.set(after="5m")
-    ...     def on_timer(self, timer, state, timers, out):
-    ...         out.emit(user=timer.key["user"])
+    ...     def on_timer(self, fired, state, timers, out):
+    ...         out.emit(user=fired.key["user"])
     >>> silent = clicks.key_by("user").process(Silent, schema="user string")
     >>> replay(silent, steps=[Elements(rows), ProcessingTime(299), ProcessingTime(300)])
     [ReplayedRow(values={'user': 'ann'}, time=8.0, step=2, kind='+')]

@@ -188,3 +188,12 @@ def test_texts_that_meet_in_the_hash_of_keys_have_different_fingerprints():
     texts = [f"channel{a}-device{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "abcdefgh"]
     assert len(set(hashes(texts, pl.String))) < len(texts)
     assert fingerprints(pl.Series(texts)).n_unique() == len(texts)
+
+
+def test_decimals_that_are_equal_have_one_fingerprint_whatever_their_scale() -> None:
+    one, other = pl.Series(["0.10", "12.00"]), pl.Series(["0.1", "12"])
+    made = [
+        fingerprints(each.cast(pl.Decimal(20, scale))).to_list()
+        for each, scale in ((one, 2), (other, 3), (other, 1))
+    ]
+    assert made[0] == made[1] == made[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -269,7 +270,7 @@ def test_a_broker_that_dies_is_an_error_with_its_output(data):
     with pytest.raises(KafkaError, match="MS306: broker 1 did not start: it ended") as caught:
         local.up(data=data)
     assert "node id" in caught.value.what
-    assert f"kafka down --data {data} --wipe" in caught.value.fix
+    assert f"kafka down --data {shlex.quote(str(data))} --wipe" in caught.value.fix
     assert local.running(data) is None
 
 

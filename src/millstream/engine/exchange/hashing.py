@@ -43,8 +43,15 @@ def fingerprints(values: pl.Series) -> pl.Series:
     >>> red == again, red == blau, none
     (True, False, None)
     """
-    numbers = pl.Series(values.name, _hash_of(values, _mixed_in))
+    numbers = pl.Series(values.name, _hash_of(_without_scale(values), _mixed_in))
     return numbers.set(values.is_null(), None)
+
+
+def _without_scale(values: pl.Series) -> pl.Series:
+    """Decimals as texts without zeros at the end: equal ones may have different scales."""
+    if not isinstance(values.dtype, pl.Decimal) or not values.dtype.scale:
+        return values
+    return values.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
 def _hash_of(values: pl.Series, next: _Next) -> _Numbers:

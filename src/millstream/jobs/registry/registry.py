@@ -183,7 +183,7 @@ def job_id(folder: str) -> str:
     """The id of the job that has this folder in its checkpoint.
 
     >>> job_id("/data/checkpoints/team-scores")
-    'eb2a2bcd3c'
+    '23643a8fe3'
     """
     return hashlib.sha256(job_folder(folder).encode()).hexdigest()[:10]
 
