@@ -157,9 +157,8 @@ class Campaign:
         deadline = time.monotonic() + _A_WHILE
         while not condition():
             code = self._life.process.poll()
-            # Spark gives a Python process ten seconds to answer, which a busy machine may not have.
-            if code == 1 and "Python worker failed to connect back" in self._life.printed():
-                self._note("job failed: a Python worker took too long to start")
+            if code is not None and (why := _ended_by_others(code, self._life.printed())):
+                self._note(f"job failed: {why}")
                 self._end(self._life)
                 self._life = self._begun()
                 continue
@@ -278,3 +277,17 @@ def main(
 
 if __name__ == "__main__":
     typer.run(main)
+
+
+def _ended_by_others(code: int, printed: str) -> str | None:
+    """Why a job ended that did nothing wrong: it is one kill more, after which all must be right.
+
+    Spark gives a Python process ten seconds to answer, which a busy machine may not have. And
+    librdkafka may abort its process when a request for a coordinator meets a broker that ends: see
+    its issue 4605.
+    """
+    if code == 1 and "Python worker failed to connect back" in printed:
+        return "a Python worker took too long to start"
+    if code == -signal.SIGABRT and "rd_kafka_enq_once_del_source_return" in printed:
+        return "librdkafka aborted it"
+    return None
