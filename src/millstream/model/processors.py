@@ -237,8 +237,7 @@ class Processor:
     """Whether it takes rows back, with ``out.retract``. Its rows then have a column ``kind``."""
 
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
-        """A row has come."""
-        raise NotImplementedError
+        """A row has come. A processor without this or ``on_rows`` is an error (MS130)."""
 
     def on_rows(self, rows: Any, state: Any, timers: Any, out: Any) -> None:
         """Rows of the key have come, in order: a list, instead of one by one in ``on_row``."""
@@ -277,7 +276,6 @@ class Processor:
         >>> balances.filter("account = 'a'").collect().run().rows()
         [{'account': 'a', 'balance': 5}, {'account': 'a', 'balance': 7}]
         """
-        raise NotImplementedError
 
     def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
         """A timer fires."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ _LEAST_CHECKPOINT = 10_000
 """Milliseconds: how far apart checkpoints of state are, if nobody sets that."""
 
 
-class Node:
+class Node(ABC):
     """Times and durations are in milliseconds, as in Spark.
 
     ``rdds`` has the RDD of each time that was computed and is still remembered, or None for a time
@@ -41,9 +42,9 @@ class Node:
         self.remember = 0
         self.rdds: dict[int, RDD[Any] | None] = {}
 
+    @abstractmethod
     def compute(self, time: int) -> RDD[Any] | None:
         """The RDD of a time, or None if there is none."""
-        raise NotImplementedError
 
     def rdd_at(self, time: int) -> RDD[Any] | None:
         """The RDD of a time; computed if it is not there yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from pyspark import RDD
@@ -21,13 +22,13 @@ class Input(Node):
         super().__init__([], slide)
         self.taken: dict[int, Any] = {}
 
+    @abstractmethod
     def take(self, time: int) -> Any:
         """What the batch of that time has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, taken: Any) -> RDD[Any]:
         """The RDD of what was taken."""
-        raise NotImplementedError
 
     def position(self) -> Any:
         """Where the next take begins."""
