@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import timedelta
 from itertools import pairwise
 
+import pyspark.streaming
 import pytest
+from pyspark.sql import SparkSession
 
 from millstream.dstream import DStream, State, StateSpec, StreamingContext, StreamingListener
 from millstream.model.errors import PlanError
@@ -178,6 +181,37 @@ def test_pprint_prints_the_first_elements(ssc, capsys):
     assert lines[0] == lines[2] == "-" * 43
     assert lines[1].startswith("Time: 20")
     assert lines[3:6] == ["1", "2", "..."]
+
+
+def test_checkpoint_makes_its_folder_as_in_pyspark(context, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # PySpark's own is deprecated
+        theirs = pyspark.streaming.StreamingContext(context, 1)
+    for name, made in (("ours", StreamingContext(context, 1)), ("theirs", theirs)):
+        made.checkpoint(str(tmp_path / name / "checkpoint"))
+        made.stop(False)
+    assert [(tmp_path / name / "checkpoint").is_dir() for name in ("ours", "theirs")] == [True] * 2
+
+
+def test_a_batch_has_the_session_of_its_program(ssc, spark):
+    def register(rdd):
+        session = SparkSession.builder.getOrCreate()
+        rdd.map(lambda n: (n,)).toDF("n int").createOrReplaceTempView("of_a_batch")
+        shown.append(session.table("of_a_batch").collect())
+
+    key = "spark.sql.streaming.checkpointFileManagerClass"
+    given, shown = spark.conf.get(key), []
+    spark.newSession()  # PySpark makes RDD.toDF give DataFrames of the newest session
+    spark.conf.unset(key)
+    try:
+        ssc.queueStream([[7]]).foreachRDD(register)
+        ssc.start()
+        assert spark.conf.get(key, None) is None
+        until(lambda: ssc.awaitTerminationOrTimeout(0) or shown)
+    finally:
+        spark.conf.set(key, given)
+    assert shown[0] == [(7,)]
+    assert spark.catalog.dropTempView("of_a_batch")
 
 
 def refused(what: str, make) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
+import json
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,11 +13,12 @@ from pathlib import Path
 import pytest
 
 import dstream_counts
+import mortal_dstream
+from families import Family
 from millstream.dstream import StreamingContext
 from millstream.model.errors import PlanError
+from mortal_dstream import POINTS
 from waiting import until
-
-INTERVAL = 1000 * dstream_counts.INTERVAL
 
 
 def batches(output: Path, name: str, ending: str = "") -> dict[int, dict]:
@@ -43,23 +42,23 @@ def put(folder: Path, name: str, *lines: str) -> None:
     hidden.rename(folder / name)
 
 
-def check(output: Path, sent: Counter) -> None:
-    """Every batch is there; they add up to what was sent, and so do state and windows."""
+def check(output: Path, interval: int) -> Counter:
+    """Every batch is there; state and windows are the sums of batches. The sum of all."""
     each, totals, window = (
         batches(output, "batch", ".txt"), batches(output, "totals"), batches(output, "window"),
     )  # fmt: skip
     complete = each.keys() & totals.keys() & window.keys()
     first, last = min(complete), max(complete)
-    assert sorted(complete) == [*range(first, last + 1, INTERVAL)]
+    assert sorted(complete) == [*range(first, last + 1, interval)]
     so_far: Counter = Counter()
-    for time in range(first, last + 1, INTERVAL):
+    for time in range(first, last + 1, interval):
         so_far.update(each[time])
         assert totals[time] == so_far
         in_window: Counter = Counter()
-        for other in range(time - 4 * INTERVAL, time + 1, INTERVAL):
+        for other in range(time - 4 * interval, time + 1, interval):
             in_window.update(each.get(other, {}))
         assert {key: n for key, n in window[time].items() if n} == in_window
-    assert so_far == sent
+    return so_far
 
 
 def shown(output: Path, sent: Counter) -> bool:
@@ -89,26 +88,54 @@ def test_a_program_continues_after_a_stop_with_state_windows_and_missed_batches(
     assert ssc.sparkContext is context
     until(lambda: shown(output, Counter("ababc")))
     ssc.stop(False, True)
-    check(output, Counter("ababc"))
+    assert check(output, 1000 * dstream_counts.INTERVAL) == Counter("ababc")
 
 
-def test_a_program_that_is_killed_counts_everything_once(spark_stops, tmp_path):
-    files, output, checkpoint = (tmp_path / name for name in ("files", "output", "checkpoint"))
-    files.mkdir()
-    command = [sys.executable, dstream_counts.__file__, str(files), str(checkpoint), str(output)]
-    sent: Counter = Counter()
-    for run in range(3):
-        with subprocess.Popen(command, start_new_session=True) as process:
-            try:
-                before = len(batches(output, "totals"))
-                until(lambda: len(batches(output, "totals")) > before)  # noqa: B023
-                for file in range(3):
-                    put(files, f"{run}-{file}", *"abc"[: file + 1])
-                    sent.update("abc"[: file + 1])
-                    until(lambda: shown(output, sent) or file < 2)  # noqa: B023
-            finally:
-                os.killpg(process.pid, signal.SIGKILL)
-    check(output, sent)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory) -> Path:
+    """The folder of a program that has died at each point, and has come to its end."""
+    folder = tmp_path_factory.mktemp("killed")
+    (folder / "deaths").mkdir()
+    exits: list[int] = []
+    while 0 not in exits and len(exits) <= len(POINTS):
+        log = folder / f"life-{len(exits)}.log"
+        script = Path(mortal_dstream.__file__)
+        with Family(script, folder, log=log, scratch=folder / "scratch") as family:
+            exits.append(family.ended(within=300))
+        assert exits[-1] in (0, -signal.SIGKILL), family.printed()
+    assert exits == [-signal.SIGKILL] * len(POINTS) + [0]
+    return folder
+
+
+def test_a_program_that_is_killed_five_times_counts_everything_once(killed):
+    counted = check(killed / "output", 1000 * mortal_dstream.INTERVAL)
+    each = batches(killed / "output", "batch", ".txt")
+    first = min(each)
+    for number in range(1, len(each) + 1):  # each batch has what the queue had for it
+        assert each[first + (number - 1) * 1000 * mortal_dstream.INTERVAL]["queue"] == number
+    lines = Counter(f"file {number}" for number in range(mortal_dstream.FILES))
+    lines["files"] = mortal_dstream.FILES
+    del counted["queue"]
+    assert counted == lines
+
+
+@pytest.mark.parametrize(
+    ("point", "complete"),
+    [
+        ("in the state", set()),
+        ("between two outputs", {"totals"}),
+        ("in the inverse", {"totals"}),
+        ("in a file", {"totals", "window"}),
+        ("before the commit", {"totals", "window", "batch"}),
+    ],
+)
+def test_it_died_in_the_middle_of_a_batch(killed, point, complete):
+    first = min(batches(killed / "output", "totals"))
+    time = first + (POINTS[point] - 1) * 1000 * mortal_dstream.INTERVAL
+    seen = json.loads((killed / "deaths" / point).read_text())
+    folders = {Path(file).parent.name for file in seen if file.endswith("/_SUCCESS")}
+    endings = {"totals": "", "window": "", "batch": ".txt"}
+    assert {name for name in endings if f"{name}-{time}{endings[name]}" in folders} == complete
 
 
 def test_lines_of_a_socket_are_received_once_and_not_lost_by_a_restart(context, tmp_path):

@@ -1,17 +1,12 @@
-"""A DStream program that a test kills: counts lines of files, by key, in three ways.
-
-Arguments: the folder of the files, the checkpoint folder, and the folder of the output.
-"""
+"""A DStream program that counts lines of files, by key, in three ways."""
 
 from __future__ import annotations
 
 import operator
-import sys
 
 from pyspark import SparkContext
 
 from millstream.dstream import StreamingContext
-from millstream.spark.driver.session import local_session
 
 INTERVAL = 2
 
@@ -27,11 +22,3 @@ def program(context: SparkContext, files: str, output: str) -> StreamingContext:
     window.saveAsTextFiles(f"{output}/window")
     pairs.reduceByKey(operator.add, 1).saveAsTextFiles(f"{output}/batch", "txt")
     return ssc
-
-
-if __name__ == "__main__":
-    files, checkpoint, output = sys.argv[1:]
-    context = local_session(short=True).sparkContext
-    ssc = StreamingContext.getOrCreate(checkpoint, lambda: program(context, files, output))
-    ssc.start()
-    ssc.awaitTermination()

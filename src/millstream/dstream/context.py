@@ -58,7 +58,7 @@ class StreamingContext:
             created.checkpoint(checkpointPath)
             return created
         resumed = cls.__new__(cls)
-        resumed._begin(graph, checkpointPath)
+        resumed._begin(graph, Files(graph.context).full(checkpointPath))
         return resumed
 
     @classmethod
@@ -149,7 +149,9 @@ class StreamingContext:
 
     def checkpoint(self, directory: str) -> None:
         """Keeps the program and its state in a folder, from which ``getOrCreate`` continues it."""
-        self._folder = Files(self.sparkContext).full(directory)
+        files = Files(self.sparkContext)
+        self._folder = files.full(directory)
+        files.make(self._folder)
         self._graph.checkpointed = True
 
     def queueStream(

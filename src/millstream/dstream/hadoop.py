@@ -34,6 +34,11 @@ class Files:
         system, at = self._path(path)
         return bool(system.exists(at))
 
+    def make(self, folder: str) -> None:
+        """Makes a folder, and those that it is in, where they are not there."""
+        system, at = self._path(folder)
+        system.mkdirs(at)
+
     def write(self, path: str, data: bytes) -> None:
         """Writes a new file: under another name first, or a reader could find half of it."""
         system, at = self._path(path)

@@ -6,25 +6,28 @@ import shutil
 import tempfile
 import threading
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark import RDD, SparkContext
+from pyspark.sql import DataFrame, SparkSession
 
+from millstream.spark.compat import checkpoint_files, stopped_batch
 from millstream.spark.compat.moved import reach
 
 _FOREVER = 10**9
 
-_INTERRUPTED = (
-    "py4j.protocol.Py4JJavaError: An error occurred while calling a batch:"
-    " java.lang.InterruptedException"
-)
-"""How Spark knows that a function in Python ended because the query was stopped.
 
-It searches the text of the error with a regular expression, for which a full stack trace is too
-long.
-"""
+def session_of(context: SparkContext) -> SparkSession:
+    """The session of a SparkContext.
+
+    To make the first one takes seconds, so this comes before the first batch time is set.
+    """
+    jvm = reach(context, "_jvm")
+    stopped_batch.check(jvm)
+    checkpoint_files.check(jvm)
+    return SparkSession.builder.getOrCreate()
 
 
 class Query:
@@ -39,7 +42,7 @@ class Query:
 
     def __init__(
         self,
-        context: SparkContext,
+        spark: SparkSession,
         zero: int,
         interval: int,
         run: Callable[[int], None],
@@ -48,10 +51,10 @@ class Query:
         self._zero = zero
         self._interval = interval
         self._run = run
-        self._sleep = getattr(reach(context, "_jvm"), "java.lang.Thread").sleep
+        self._sleep = getattr(reach(spark.sparkContext, "_jvm"), "java.lang.Thread").sleep
         self._scratch = None if location else tempfile.mkdtemp(prefix="millstream-dstream-")
         self._location = location or f"file://{self._scratch}"
-        self._spark = SparkSession.builder.getOrCreate()
+        self._spark = spark
         self._last: int | None = None
         self._drained = threading.Event()
         self._stopping = False
@@ -67,10 +70,25 @@ class Query:
             advanceMillisPerBatch=self._interval,
         )
         writer = ticks.load().writeStream.option("checkpointLocation", self._location)
-        self._query = writer.foreachBatch(self._batch).start()
+        with self._settings():
+            self._query = writer.foreachBatch(self._batch).start()
+
+    @contextmanager
+    def _settings(self) -> Iterator[None]:
+        """What the query, which copies its session, needs, and the session has only meanwhile."""
+        conf, key = self._spark.conf, "spark.sql.streaming.checkpointFileManagerClass"
+        change = self._location.startswith("file:") and conf.get(key, None) is None
+        if change:
+            conf.set(key, checkpoint_files.FILE_MANAGER)
+        try:
+            yield
+        finally:
+            if change:
+                conf.unset(key)
 
     def _batch(self, _: Any, number: int) -> None:
         self._thread = threading.current_thread()
+        self._make_data_frames_here()
         time = self._zero + (number + 1) * self._interval
         try:
             self._wait(time)
@@ -78,7 +96,20 @@ class Query:
         except Exception:
             if not self._stopping:
                 raise
-            raise InterruptedError(_INTERRUPTED) from None
+            raise InterruptedError(stopped_batch.INTERRUPTED) from None
+
+    def _make_data_frames_here(self) -> None:
+        """Makes ``RDD.toDF`` give DataFrames of the program's session.
+
+        Before each batch, PySpark makes it give those of the query's copy of the session, where
+        views of the program's session are not found. What it was when the query started is no
+        better: it may be of the copy of another query.
+        """
+
+        def to_df(rdd: RDD[Any], schema: Any = None, sampleRatio: float | None = None) -> DataFrame:
+            return self._spark.createDataFrame(rdd, schema, sampleRatio)
+
+        RDD.toDF = to_df  # type: ignore[method-assign, assignment]
 
     def _wait(self, time: int) -> None:
         """Waits in the JVM, in the query's own thread: there, stopping the query interrupts it."""

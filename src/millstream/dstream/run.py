@@ -9,7 +9,7 @@ from millstream.dstream.checkpoint import Checkpoint
 from millstream.dstream.graph.graph import Graph
 from millstream.dstream.hadoop import Files
 from millstream.dstream.listener import StreamingListener, StreamingStarted
-from millstream.dstream.query import Query
+from millstream.dstream.query import Query, session_of
 
 
 class Run:
@@ -27,8 +27,9 @@ class Run:
 
     def start(self, resumed: bool) -> None:
         """Starts the batches: from the first on, or where the run before this one was."""
-        now = int(clock.time() * 1000)
         graph = self._graph
+        session = session_of(graph.context)
+        now = int(clock.time() * 1000)
         graph.checkpointed = graph.checkpointed or graph.context.getCheckpointDir() is not None
         graph.prepare(graph.zero if resumed else now - now % graph.interval)
         checkpoint = self._checkpoint(resumed)
@@ -43,7 +44,7 @@ class Run:
         for each in graph.inputs:
             each.open(checkpoint.run if checkpoint else None)
         self._query = Query(
-            graph.context,
+            session,
             graph.zero,
             graph.interval,
             self._batch,
