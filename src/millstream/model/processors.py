@@ -20,6 +20,8 @@ RowOrder = Literal["arrival", "event_time"]
 
 SLOT, ROW, TIME = "_slot", "_row", "_time"
 """Columns of the tables of ``on_batch``: the number of a key, that of a row, its event time."""
+TIMER, TAG = "_timer", "_tag"
+"""Columns of the table of ``on_timers``: the name of a timer, and its tag."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -279,6 +281,41 @@ class Processor:
 
     def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
         """A timer fires."""
+
+    def on_timers(self, fired: Any, state: Any, timers: Any, out: Any) -> Any:
+        """What ``on_timer`` says, for many keys at once; optional, beside ``on_batch``.
+
+        ``fired`` is a Polars table with one timer for each key, the next that fires: the number
+        ``_row``, that of its key (``_slot``), the timer's time in microseconds (``_time``), its
+        name (``_timer``) and tag (``_tag``), and the key. If several timers of a key fire in a
+        step, it runs again for the next one. All else is as in ``on_batch``.
+
+        >>> import polars as pl
+        >>> import millstream as ms
+        >>> class Visits(ms.Processor):
+        ...     ended = ms.timer("event_time")
+        ...     class state:
+        ...         pages: int = 0
+        ...     def on_row(self, row, state, timers, out):
+        ...         state.pages += 1
+        ...         timers.ended.set(after="30m")
+        ...     def on_timer(self, timer, state, timers, out):
+        ...         out.emit(user=timer.key["user"], pages=state.pages)
+        ...         state.pages = 0
+        ...     def on_batch(self, rows, state, timers, out):
+        ...         timers.ended.set(rows, after="30m")
+        ...         seen = state["pages"].gather(rows["_slot"])
+        ...         pages = rows.with_columns(pages=seen + pl.len().over("_slot"))
+        ...         return pages.group_by("_slot").agg(pl.last("pages"))
+        ...     def on_timers(self, fired, state, timers, out):
+        ...         out.emit(fired.with_columns(pages=state["pages"].gather(fired["_slot"])))
+        ...         return fired.select("_slot", pages=pl.lit(0))
+        >>> clicks = ms.from_rows(
+        ...     [("ann", 0), ("ann", 60)], schema="user string, at int", event_time="at")
+        >>> visits = clicks.key_by("user").process(Visits, schema="user string, pages bigint")
+        >>> visits.collect().run().rows()
+        [{'user': 'ann', 'pages': 2}]
+        """
 
     def on_expiry(self, expiry: Any, state: Any, out: Any) -> None:
         """The window, or the time to live of the key, has ended; then its state is removed."""

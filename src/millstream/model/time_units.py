@@ -61,3 +61,19 @@ UNITS: dict[TimeUnit, Unit] = {
         Unit("ns", "nanoseconds", 10**9),
     )
 }
+
+
+def likely_unit(unit: TimeUnit, least: float, greatest: float) -> Unit | None:
+    """The coarser unit that numbers are more likely of: with it, all are in the years 2000 to 2100.
+
+    Read in too fine a unit, they are all in 1970, which is no error by itself.
+
+    >>> likely_unit("ms", 1_763_400_061, 1_763_400_075)
+    Unit(symbol='s', name='seconds', in_a_second=1)
+    >>> likely_unit("ms", 1_763_400_061_500, 1_763_400_075_000)
+    """
+    for other in UNITS.values():
+        is_coarser = other.in_a_second < UNITS[unit].in_a_second
+        if is_coarser and other.first <= least <= greatest <= other.last:
+            return other
+    return None

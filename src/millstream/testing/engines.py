@@ -14,8 +14,10 @@ from millstream.plan.checks.trigger_safety import check_closes_no_open_window
 from millstream.plan.checks.window_policy import check_policy
 from millstream.plan.nodes import Node, Stateful
 from millstream.plan.operators.changes import Changes
+from millstream.plan.operators.cogroup import Cogroup
 from millstream.plan.operators.grouping import Grouping
 from millstream.plan.operators.process import Process
+from millstream.plan.operators.two_sides import TwoSides
 from millstream.reference.aggregates import Column
 from millstream.reference.groups import Groups, MakeGroups, reference_groups
 from millstream.reference.operators import OPERATORS
@@ -39,6 +41,12 @@ def _columnar_changes(node: Changes) -> Operator:
     from millstream.testing.on_columns import ColumnarChanges
 
     return ColumnarChanges(node)
+
+
+def _columnar_operator(node: Stateful) -> Operator:
+    from millstream.testing.columnar_operator import ColumnarOperator
+
+    return ColumnarOperator(node)
 
 
 def _columnar_process(node: Process) -> Operator:
@@ -98,7 +106,9 @@ def operators_of(engine: str) -> Operators:
     operators = {**OPERATORS, Grouping: partial(GroupingOperator, make=groups_of(engine))}
     if engine == "reference":
         return operators
-    return {**operators, Changes: _columnar_changes, Process: _columnar_process}
+    joins = (kind for kind in operators if issubclass(kind, Cogroup | TwoSides))
+    columnar: Operators = dict.fromkeys(joins, _columnar_operator)
+    return {**operators, **columnar, Changes: _columnar_changes, Process: _columnar_process}
 
 
 def groups_of(engine: str) -> MakeGroups:

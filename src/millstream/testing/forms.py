@@ -27,6 +27,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def check_forms(stream: Stream, steps: Iterable[Step] | None = None, runs: int = 20) -> None:
     """Checks that ``on_batch`` and ``on_row`` of a processor do the same; raises where they differ.
 
+    If it has ``on_timers``, that is compared with ``on_timer`` as well.
+
     ``stream`` is what ``process(…)`` returned, over a ``test_stream``. Both forms run through the
     steps. Without steps, so many ``runs`` are made through random ones, which are the same each
     time: rows with few different values, some of them null, watermarks and clock times.
@@ -105,10 +107,11 @@ def _parts(made: Panes | Rows) -> tuple[list[Any], ...]:
 
 
 def _by_row(node: Process) -> Processor:
-    """The processor without its ``on_batch``."""
+    """The processor without its ``on_batch`` and ``on_timers``."""
     made = copy(node.processing.processor)
     kind = type(made)
-    made.__class__ = type(kind.__name__, (kind,), {"on_batch": Processor.on_batch})
+    both = {"on_batch": Processor.on_batch, "on_timers": Processor.on_timers}
+    made.__class__ = type(kind.__name__, (kind,), both)
     return made
 
 

@@ -20,8 +20,7 @@ from millstream.model.instants import LAST
 from millstream.model.script import ProcessingTime, Step
 from millstream.physical.plan import Physical, physical
 from millstream.plan.names import with_distinct_names
-from millstream.plan.operators.grouping import Grouping
-from millstream.plan.operators.process import Process
+from millstream.plan.nodes import Stateful
 from millstream.spark.compat.remote import is_remote
 from millstream.spark.driver.failures import explained
 from millstream.spark.driver.session import local_session
@@ -39,16 +38,16 @@ _RUN = "replay"
 
 @dataclass(frozen=True)
 class Program:
-    """A grouping or processor whose steps have distinct names, and what happens to its sources."""
+    """An operator whose steps have distinct names, and what happens to its sources."""
 
-    node: Grouping | Process
+    node: Stateful
     steps: Sequence[Step]
 
 
 def replay_programs(programs: Sequence[Program], follows: bool = False) -> list[Any]:
     """What each program gives; all must have equally many operators one after another.
 
-    That is ``Panes`` of a grouping, and ``Rows`` of a processor.
+    That is ``Panes`` of a grouping, and ``Rows`` of any other operator.
 
     Where they ``follow`` their watermark policies, these are held against the first one's clock.
     """

@@ -14,7 +14,6 @@ from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, Source, Stateful, walk
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.operators.process import Process
 from millstream.plan.types.rows import row_of
 from millstream.plan.types.schema import Schema
 from millstream.reference.elements import Emission, Late
@@ -81,14 +80,14 @@ def checked_grouping(node: Node) -> Grouping:
     raise PlanError(
         "MS117",
         f"step {node.name!r} has no panes to replay",
-        fix="replay the stream that aggregate(), group() or process() returned",
+        fix="replay the stream that aggregate(), group(), join() or process() returned",
     )
 
 
-def checked_program(node: Node) -> Grouping | Process:
-    """The grouping or processor that Spark replays, in such a graph."""
+def checked_program(node: Node) -> Stateful:
+    """The operator that Spark replays, in such a graph."""
     (node,) = with_distinct_names(node)
-    return node if isinstance(node, Process) else checked_grouping(node)
+    return node if isinstance(node, Stateful) else checked_grouping(node)
 
 
 def _take(interpreter: Interpreter, step: Step, i: int, sources: dict[str, Schema]) -> Made:

@@ -17,11 +17,13 @@ from millstream.engine.state.blobs import unpacked
 from millstream.model.instants import seconds
 from millstream.model.panes import Pane
 from millstream.physical.operators import spec_of
+from millstream.physical.operators.cogroup import CogroupSpec
 from millstream.physical.plan import Physical
 from millstream.physical.reading import may_reject
 from millstream.plan.nodes import Node, Stateful, walk
+from millstream.plan.operators.cogroup import Cogroup
 from millstream.plan.operators.grouping import Grouping
-from millstream.plan.operators.process import Process
+from millstream.plan.operators.two_sides import TwoSides
 from millstream.reference.elements import Late
 from millstream.reference.ordering import ordering
 from millstream.reference.rows import late_row
@@ -70,12 +72,21 @@ class Made:
 
     def late(self, node: Stateful) -> Iterator[Late]:
         """What an operator found late."""
+        for table in self.emitted(node, LATE):
+            if isinstance(node, Cogroup):
+                spec = spec_of(self.lowering.plan, node, {})
+                assert isinstance(spec, CogroupSpec)
+                fields = list(arrow_of(self.lowering.types.output(node, LATE)))
+                schema = pa.schema(fields[: len(node.ports)])
+                yield from late_elements(spec.with_row(table), node, schema)
+            else:
+                yield from late_elements(table, node, self._input_schema(node))
+
+    def _input_schema(self, node: Stateful) -> pa.Schema:
         prepared, *_ = self.lowering.plan.feeding(node)
         assert prepared.input is not None
         assert prepared.input.input is not None
-        schema: pa.Schema = arrow_of(self.lowering.types[prepared.input.input])
-        for table in self.emitted(node, LATE):
-            yield from late_elements(table, node, schema)
+        return arrow_of(self.lowering.types[prepared.input.input])
 
 
 class Outputs:
@@ -158,15 +169,15 @@ class OutputsOfGrouping(Outputs):
         )
 
 
-class OutputsOfProcess(Outputs):
-    """The rows of a processor, with those of its side outputs."""
+class OutputsOfRows(Outputs):
+    """The rows of a processor or a join, with those of its side outputs."""
 
     def __init__(self, own: Node, number: int) -> None:
         super().__init__(own, number)
         self.result = Rows()
 
     def find(self, plan: Physical) -> None:
-        """Takes note of the processor, too."""
+        """Takes note of the operator, too."""
         super().find(plan)
         self._spec = spec_of(plan, self.node, {})
 
@@ -177,13 +188,23 @@ class OutputsOfProcess(Outputs):
             if tag not in (LATE, REJECTED):
                 found = self.result if tag == ROWS else self.result.outputs.setdefault(tag, [])
                 for table in made.emitted(self.node, tag):
-                    rows = to_python(self._spec.rows(tag, table))
+                    rows = to_python(_shown(self._spec.rows(tag, table), self.node))
                     found += [replayed_row(row, made.step) for row in rows]
-        late = [late_row(each) for each in made.late(self.node)]
-        self.result.late += [replayed_row(row, made.step) for row in late]
+        if LATE in self.node.tags:
+            if isinstance(self.node, TwoSides):
+                tables = made.emitted(self.node, LATE)
+                late = [row for table in tables for row in to_python(self._spec.rows(LATE, table))]
+            else:
+                late = [late_row(each) for each in made.late(self.node)]
+            self.result.late += [replayed_row(row, made.step) for row in late]
 
 
-def outputs_of(node: Grouping | Process, number: int) -> Outputs:
+def _shown(rows: pl.DataFrame, node: Stateful) -> pl.DataFrame:
+    """Without the column that marks retractions, where there are none."""
+    return rows if node.retracts or node.schema.find("kind") else rows.drop("kind", strict=False)
+
+
+def outputs_of(node: Stateful, number: int) -> Outputs:
     """What a program gives, as the ``number``-th of those that share a query."""
-    kind = OutputsOfGrouping if isinstance(node, Grouping) else OutputsOfProcess
+    kind = OutputsOfGrouping if isinstance(node, Grouping) else OutputsOfRows
     return kind(node, number)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import millstream as ms
 from millstream.engine.operator import ROWS, Advance
+from millstream.engine.process import in_columns
 from millstream.engine.process.operator import Process
-from millstream.model.errors import RunError
+from millstream.model.errors import PlanError, RunError, TestingError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.testing import test_stream
+from millstream.testing import Elements, Watermark, check_forms, replay, test_stream
 
 SECOND = 1_000_000
 
@@ -235,3 +236,101 @@ def test_what_on_batch_does_wrong_is_named(wrong: Any, code: str, why: str) -> N
     assert raised.value.code == code
     assert why in raised.value.what
     assert raised.value.step == "process-1"
+
+
+class Rings(ms.Processor):
+    """Timers of both kinds that set others, some of them for a time that has come."""
+
+    due = ms.timer("event_time")
+    tick = ms.timer("processing_time")
+
+    class state:  # noqa: N801
+        n: int = 0
+
+    def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+        state.n += 1
+        timers.due.set(after=3)
+        timers.tick.set(after=2, tag="x", hold=False)
+
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        out.emit(key=timer.key["key"], what=timer.name + timer.tag, n=state.n)
+        state.n += 10
+        if state.n < 40:
+            timers.due.set(after=1, tag=timer.tag)
+
+    def on_batch(self, rows: Any, state: Any, timers: Any, out: Any) -> Any:
+        timers.due.set(rows, after=3)
+        timers.tick.set(rows, after=2, tag="x", hold=False)
+        n = state["n"].gather(rows["_slot"]) + rows.select(pl.len().over("_slot")).to_series()
+        return rows.with_columns(n=n).group_by("_slot").agg(pl.last("n"))
+
+    def on_timers(self, fired: Any, state: Any, timers: Any, out: Any) -> Any:
+        fired = fired.with_columns(n=state["n"].gather(fired["_slot"]))
+        out.emit(fired.with_columns(what=pl.col("_timer") + pl.col("_tag")))
+        fired = fired.with_columns(n=pl.col("n") + 10)
+        timers.due.set(fired.filter(pl.col("n") < 40), after=1, tag=pl.col("_tag"))
+        return fired.select("_slot", "n")
+
+
+class RingsAndEnds(Rings):
+    ttl = ms.ttl(6)
+
+    def on_expiry(self, expiry: Any, state: Any, out: Any) -> None:
+        out.emit(key=expiry.key["key"], what="expiry", n=state.n)
+
+
+RUNG = "key string, what string, n bigint"
+
+
+@pytest.mark.parametrize("processor", [Rings, RingsAndEnds])
+@pytest.mark.parametrize("window", [None, ms.fixed(5), ms.sliding(4, 2)])
+def test_timers_of_many_keys_at_once_do_what_each_does(processor: Any, window: Any) -> None:
+    stream = test_stream("key string, at double", event_time="at").key_by("key")
+    stream = stream if window is None else stream.window(window, allowed_lateness=1)
+    check_forms(stream.process(processor, schema=RUNG), runs=10)
+
+
+def test_a_difference_between_on_timers_and_on_timer_is_found() -> None:
+    class Wrong(Rings):
+        def on_timers(self, fired: Any, state: Any, timers: Any, out: Any) -> None:
+            return None
+
+    stream = test_stream("key string, at double", event_time="at").key_by("key")
+    with pytest.raises(TestingError, match="MS132"):
+        check_forms(stream.process(Wrong, schema=RUNG))
+
+
+def test_a_timer_that_sets_itself_for_now_is_stopped_in_columns_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Endless(Rings):
+        def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+            timers.due.set(after=0)
+
+        def on_timers(self, fired: Any, state: Any, timers: Any, out: Any) -> None:
+            timers.due.set(fired, after=0)
+
+    stream = test_stream("key string, at double", event_time="at").key_by("key")
+    stream = stream.process(Endless, schema=RUNG)
+    steps = [Elements([{"key": "a", "at": 1.0}]), Watermark(5)]
+    monkeypatch.setattr(in_columns, "_MOST_ROUNDS", 20)
+    with pytest.raises(RunError, match="MS229"):
+        replay(stream, steps=steps, engine="columnar")
+
+
+def test_on_timers_needs_on_batch_and_on_timer() -> None:
+    class Alone(ms.Processor):
+        def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
+            pass
+
+        def on_timers(self, fired: Any, state: Any, timers: Any, out: Any) -> None:
+            pass
+
+    class WithBatch(Alone):
+        def on_batch(self, rows: Any, state: Any, timers: Any, out: Any) -> None:
+            pass
+
+    stream = test_stream("key string").key_by("key")
+    for processor, lacking in ((Alone, "on_batch"), (WithBatch, "on_timer")):
+        with pytest.raises(PlanError, match=f"MS131.*on_timers.*there is no {lacking}"):
+            stream.process(processor, schema="key string")

@@ -9,10 +9,11 @@ import pytest
 from millstream.model.script import Elements, ProcessingTime, Step, Watermark
 from millstream.plan.names import with_distinct_names
 from millstream.plan.nodes import Node, Stateful, walk
+from millstream.reference import paged
 from millstream.reference.interpreter import Interpreter
 from millstream.reference.rows import Row
 from millstream.reference.step import Step as Made
-from millstream.testing import columnar_process
+from millstream.testing import columnar_operator
 from millstream.testing.engines import operators_of
 from random_processors import RandomPrograms
 
@@ -67,8 +68,22 @@ def trace(node: Node, steps: list[Step], engine: str) -> list[Any]:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_agree_step_by_step(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Each shard has an output watermark of its own, which rows of others do not hold.
-    monkeypatch.setattr(columnar_process, "SHARDS", 1)
+    monkeypatch.setattr(columnar_operator, "SHARDS", 1)
     for seed in range(part, PROGRAMS, PARTS):
+        drawn = RandomPrograms(seed)
+        (node,) = with_distinct_names(drawn.program().node)
+        steps = drawn.steps()
+        expected = trace(node, steps, "reference")
+        assert trace(node, steps, "columnar") == expected, f"seed {seed}: {steps}"
+
+
+def test_random_programs_agree_where_all_lists_dicts_and_sets_are_in_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(columnar_operator, "SHARDS", 1)
+    monkeypatch.setattr(paged, "LARGE", 1)
+    monkeypatch.setattr(paged, "PAGE", 2)
+    for seed in range(150):
         drawn = RandomPrograms(seed)
         (node,) = with_distinct_names(drawn.program().node)
         steps = drawn.steps()

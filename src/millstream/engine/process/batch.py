@@ -18,17 +18,21 @@ from millstream.reference.processor_clock import Clock
 
 
 class Batch:
-    """The rows of one call of ``on_batch``: the slot and the event time of each, by its number."""
+    """The rows or timers of one call: the slot and the event time of each, by its number.
+
+    ``since`` is what delays of timers by event time count from, if it is not the event time.
+    """
 
     def __init__(self, what: Processing, slots: pl.DataFrame, rows: pl.DataFrame, at: Clock):
         self.what = what
         self.at = at
         self._slot, self._time = rows["slot"], rows["time"]
+        self._since = rows["since" if "since" in rows.columns else "time"].alias("since")
         self._late = 0 if what.order == "event_time" else what.lateness or 0
         self._end = None if what.window is None else slots["end"]
 
     def found(self, given: Any, who: str) -> pl.DataFrame:
-        """For each row of a given table, the ``number``, ``slot`` and ``time`` of its own row."""
+        """The ``number``, ``slot``, ``time`` and ``since`` of each row of a given table."""
         if not isinstance(given, pl.DataFrame) or ROW not in given.columns:
             kind = "has no such column" if isinstance(given, pl.DataFrame) else "is no table"
             raise RunError(
@@ -45,8 +49,8 @@ class Batch:
                 fix=f"keep {ROW!r} of the rows that it is for; it has their order and event time",
                 step=self.what.step,
             )
-        columns = [number.alias("number"), self._slot.gather(number), self._time.gather(number)]
-        return pl.DataFrame(columns)
+        known = (self._slot, self._time, self._since)
+        return pl.DataFrame([number.alias("number"), *(each.gather(number) for each in known)])
 
     def expiries(self, slots: pl.Series) -> pl.Series:
         """The last event time that a timer of each slot may have."""
@@ -100,7 +104,8 @@ class BatchOutput:
         ]
         row = pl.DataFrame(columns).to_struct("row")
         if rows.height:
-            self._tables.append(found.with_columns(row, sign=pl.lit(sign, pl.Int8)))
+            made = found.drop("since").with_columns(row, sign=pl.lit(sign, pl.Int8))
+            self._tables.append(made)
 
 
 class BatchTimers:
@@ -169,7 +174,7 @@ class BatchTimer:
             raise self._refused("is set neither after= a delay nor at= a time, or both")
         if after is not None:
             now = pl.repeat(self._batch.at.now, since.len(), dtype=pl.Int64, eager=True)
-            time = (now if self._by_clock else since) + not_negative(after, what="after")
+            time = (now if self._by_clock else found["since"]) + not_negative(after, what="after")
             if time.null_count():
                 raise self._refused("is set after= a delay, but a row has no event time")
             if not self._by_clock:

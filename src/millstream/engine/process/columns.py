@@ -11,7 +11,7 @@ from millstream.engine.process.held import TIMERS, default_columns, field_names
 from millstream.engine.process.per_key import Turn
 from millstream.model.errors import RunError
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
-from millstream.model.processors import SLOT, overrides
+from millstream.model.processors import SLOT, TimeDomain, overrides
 from millstream.plan.operators.process import Processing
 
 _SET = {"slot": pl.UInt32, **TIMERS}
@@ -39,6 +39,11 @@ class HeldColumns:
             self.timers = turn.timers.select(*_SET)
 
     @property
+    def key_columns(self) -> pl.DataFrame:
+        """The keys of all slots, by the names that users gave them."""
+        return self.slots.select(pl.col(key).alias(name) for key, name in self._names.items())
+
+    @property
     def state(self) -> pl.DataFrame:
         """The state as ``on_batch`` gets it, with its keys, and windows if there are any."""
         bounds = [] if self.what.window is None else ["start", "end"]
@@ -48,11 +53,11 @@ class HeldColumns:
             *(pl.col(name).alias(f"_{name}") for name in bounds),
         ).hstack(self.held.select(pl.col(self._first.columns).name.map(_bare)))
 
-    def take(self, state: object) -> None:
-        """The state that ``on_batch`` returned: of these slots, in the columns that it has."""
+    def take(self, state: object, callback: str = "on_batch") -> None:
+        """The state that a callback returned: of these slots, in the columns that it has."""
         if state is None:
             return
-        who = f"what on_batch of {self.what.name} returned"
+        who = f"what {callback} of {self.what.name} returned"
         if not isinstance(state, pl.DataFrame) or SLOT not in state.columns:
             raise RunError(
                 "MS201",
@@ -93,22 +98,14 @@ class HeldColumns:
     @property
     def keys(self) -> pl.DataFrame:
         """The table ``keys`` of all slots, with the column ``slot``."""
-        what, life = self.what, self.what.time_to_live
-        by_event = [name for name, domain in what.timers.items() if domain == "event_time"]
-        is_event = self.timers["name"].is_in(by_event)
-        wakes = [self._least(self.timers.filter(is_event), "time")]
+        what = self.what
+        is_event = self._by_event
+        wakes = [self._least(self.timers.filter(is_event), "time"), *self._expiries("event_time")]
         due = [self._least(self.timers.filter(~is_event), "time")]
+        due += self._expiries("processing_time")
         holds = [self._least(self.timers.filter("holds"), "output_time")]
-        if what.window is not None:
-            late = 0 if what.order == "event_time" else what.lateness or 0
-            wakes.append((self.slots["end"] + late).clip(upper_bound=END_OF_TIME))
-            if overrides(what.processor, "on_expiry"):
-                holds.append(self.slots["end"] - 1)
-        elif life is not None:
-            by_clock = life.domain == "processing_time"
-            since = self.held["seen" if by_clock else "last"]
-            ends = (since + life.length).set(since <= START_OF_TIME, None)
-            (due if by_clock else wakes).append(ends)
+        if what.window is not None and overrides(what.processor, "on_expiry"):
+            holds.append(self.slots["end"] - 1)
         return self.slots.hstack(self.held).with_columns(
             wakes=pl.min_horizontal(*wakes).fill_null(END_OF_TIME),
             due=pl.min_horizontal(*due),
@@ -134,6 +131,51 @@ class HeldColumns:
             return pl.repeat(True, keys.height, eager=True)
         is_due = (pl.col("wakes") <= at.watermark) | (pl.col("due") <= at.now).fill_null(False)
         return keys.select(is_due).to_series()
+
+    def fire(self) -> pl.DataFrame:
+        """The next timer of each key that fires now, which is then not set any more.
+
+        Keys whose state ends now, or whose input does, have none: what happens to them is in order.
+        """
+        at = self.turn.at
+        ends = [each <= at.watermark for each in self._expiries("event_time")]
+        ends += [each <= at.now for each in self._expiries("processing_time")]
+        by_event = self._by_event
+        time = self.timers["time"]
+        fires = (by_event & (time <= at.watermark)) | (~by_event & (time <= at.now))
+        for each in ends:
+            fires &= ~each.fill_null(False).gather(self.timers["slot"])
+        if at.watermark >= END_OF_TIME:
+            fires &= False
+        # What is due by event time happens before what is due by the clock.
+        fired = (
+            self.timers.with_columns(by_clock=~by_event)
+            .filter(fires)
+            .sort("slot", "by_clock", "time", "name", "tag")
+            .unique("slot", keep="first", maintain_order=True)
+        )
+        one = ["slot", "name", "tag"]
+        self.timers = self.timers.join(fired, on=one, how="anti", maintain_order="left")
+        return fired
+
+    @property
+    def _by_event(self) -> pl.Series:
+        """Which of the timers are by event time."""
+        by_event = [name for name, kind in self.what.timers.items() if kind == "event_time"]
+        return self.timers["name"].is_in(by_event)
+
+    def _expiries(self, domain: TimeDomain) -> list[pl.Series]:
+        """When the state of each slot ends, in event time or by the clock, if it ever does."""
+        what, life = self.what, self.what.time_to_live
+        if what.window is not None:
+            if domain == "processing_time":
+                return []
+            late = 0 if what.order == "event_time" else what.lateness or 0
+            return [(self.slots["end"] + late).clip(upper_bound=END_OF_TIME)]
+        if life is None or life.domain != domain:
+            return []
+        since = self.held["seen" if domain == "processing_time" else "last"]
+        return [(since + life.length).set(since <= START_OF_TIME, None)]
 
     def _least(self, timers: pl.DataFrame, column: str) -> pl.Series:
         least = timers.group_by("slot").agg(pl.col(column).min())

@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from millstream.engine.operator import PageName
+from millstream.engine.process.pages import PagedFields, PagedTurn, StoredPages
 from millstream.engine.python_rows import python_columns
 from millstream.engine.types import arrow_type
 from millstream.model.instants import END_OF_TIME
@@ -35,6 +37,8 @@ class HeldTables:
 
     def __init__(self, what: Processing, turns: Turns) -> None:
         self._turns = turns
+        self.paged = PagedFields(what)
+        self._paged = PagedTurn(self.paged, None)
         fields = () if what.state is None else what.state.fields
         self._fields = [(f"field {each.name}", each.type) for each in fields]
         self._defaults = [each.default for each in fields]
@@ -54,16 +58,27 @@ class HeldTables:
             columns.append(given.alias(name))
         return keys.with_columns(*columns, fields=pl.lit(self._known))
 
-    def read(self, keys: pl.DataFrame | None, timers: pl.DataFrame | None) -> dict[int, Held]:
+    def read(
+        self,
+        keys: pl.DataFrame | None,
+        timers: pl.DataFrame | None,
+        pages: StoredPages | None = None,
+    ) -> dict[int, Held]:
         """What is held, by the column ``slot``."""
         held: dict[int, Held] = {}
+        self._paged = PagedTurn(self.paged, pages)
         if keys is None or not keys.height:
             return held
         columns = python_columns(keys.select(name for name, _ in self._fields))
+        slots = keys["slot"].to_list()
+        for index, values_in_pages in self.paged.read(keys, pages).items():
+            for row, value in values_in_pages.items():
+                columns[index][row] = value
+                self._paged.note(slots[row], index, value)
         values = list(zip(*columns, strict=True)) if columns else [()] * keys.height
         written = [keys[name].to_list() for name in self._written]
         times = list(zip(*written, strict=True)) if written else [()] * keys.height
-        known = zip(keys["slot"], values, keys["last"], keys["seen"], times, strict=True)
+        known = zip(slots, values, keys["last"], keys["seen"], times, strict=True)
         for slot, each, last, seen, at in known:
             held[slot] = Held(each, {}, True, last, seen, at)
         if timers is not None:
@@ -71,15 +86,21 @@ class HeldTables:
                 held[slot].timers[name, tag] = Setting(*setting)
         return held
 
+    @property
+    def pages(self) -> dict[PageName, pl.DataFrame | None]:
+        """The pages that have changed in what ``tables`` was given."""
+        return self._paged.changed
+
     def tables(
         self, slots: pl.DataFrame, held: dict[int, Held], intervals: Sequence[Interval | None]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The tables of what is held now; ``slots`` has the key of each slot."""
         turns, all_held = self._turns, list(held.values())
-        columns = [
-            _column(name, type, [each.values[i] for each in all_held])
-            for i, (name, type) in enumerate(self._fields)
-        ]
+        in_pages = self._paged.columns(slots, held)
+        columns = [places for _, places in in_pages.values()]
+        for i, (name, type) in enumerate(self._fields):
+            mine = in_pages[i][0] if i in in_pages else [each.values[i] for each in all_held]
+            columns.append(_column(name, type, mine))
         columns += [
             pl.Series(name, [each.written[i] for each in all_held], pl.Int64)
             for i, name in enumerate(self._written)

@@ -16,6 +16,8 @@ from millstream.engine.operator import (
     Advance,
     Facts,
     Outputs,
+    PagedTables,
+    PageName,
     Stepped,
     Tables,
     facts_of,
@@ -83,12 +85,14 @@ class Process:
         arrived = self._arrived(batches.get(ROWS), at, outputs)
         rows, waiting = self._in_turn(arrived, tables.get("waiting"), at)
         keys, timers = self._per_key.held.completed(tables.get("keys")), tables.get("timers")
+        pages = tables.pages if isinstance(tables, PagedTables) else None
+        stored = self._per_key.held.paged.stored(keys, pages)
         slots, rows = self._slots(rows, keys, at)
         if slots is None:
             return self._stepped(keys, timers, waiting, outputs)
         mine_keys, other_keys = self._split(keys, slots)
         mine_timers, other_timers = self._split(timers, slots)
-        ran = self._ran(Turn(slots, rows, mine_keys, mine_timers, at))
+        ran = self._ran(Turn(slots, rows, mine_keys, mine_timers, at, stored))
         for tag, table in ran.emitted.items():
             outputs[tag].append(table.with_columns(number=pl.int_range(pl.len())))
         if self._turns.rejected:
@@ -100,6 +104,7 @@ class Process:
             concatenated(other_timers, ran.timers.drop("slot")),
             waiting,
             outputs,
+            ran.pages,
         )
 
     def _ran(self, turn: Turn) -> Ran:
@@ -217,6 +222,7 @@ class Process:
         timers: pl.DataFrame | None,
         waiting: pl.DataFrame | None,
         outputs: Outputs,
+        pages: Mapping[PageName, pl.DataFrame | None] | None = None,
     ) -> Stepped:
         tables = {"keys": keys, "timers": timers, "waiting": waiting}
         held = facts_of(
@@ -234,7 +240,7 @@ class Process:
         )
         facts = {name: _both(held.get(name), waits.get(name)) for name in {**held, **waits}}
         present = {name: t for name, t in tables.items() if t is not None and t.height}
-        return Stepped(present, outputs, facts)
+        return Stepped(present, outputs, facts, pages or {})
 
     def _later(self, time: pl.Expr) -> pl.Expr:
         """The operator's watermark at which the processor's own one has come to a time."""

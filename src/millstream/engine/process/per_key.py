@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
+from millstream.engine.operator import PageName
 from millstream.engine.process.emitted import EmittedColumns
 from millstream.engine.process.held import HeldTables
-from millstream.engine.python_rows import python_columns, python_rows
+from millstream.engine.process.pages import StoredPages
+from millstream.engine.python_rows import python_columns, row_maker
 from millstream.model.instants import START_OF_TIME
 from millstream.model.processors import Row
 from millstream.model.windows import Interval
@@ -32,15 +35,20 @@ class Turn:
     keys: pl.DataFrame | None
     timers: pl.DataFrame | None
     at: Clock
+    pages: StoredPages | None = None
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What is held of the keys after their turn, with their ``slot``, and what they emitted."""
+    """What is held of the keys after their turn, with their ``slot``, and what they emitted.
+
+    ``pages`` are those that have changed.
+    """
 
     keys: pl.DataFrame
     timers: pl.DataFrame
     emitted: dict[str, pl.DataFrame]
+    pages: Mapping[PageName, pl.DataFrame | None] = field(default_factory=dict)
 
 
 class PerKey:
@@ -56,12 +64,12 @@ class PerKey:
 
     def run(self, turn: Turn, with_slots: bool = False) -> Ran:
         """All turns, in the order of their slots; what they emit has the slot, if it is needed."""
-        held = self.held.read(turn.keys, turn.timers)
+        held = self.held.read(turn.keys, turn.timers, turn.pages)
         intervals = self._intervals(turn.slots)
         marks: list[list[int]] | None = [] if with_slots else None
         kept = self._run(turn, intervals, held, marks)
         keys, timers = self.held.tables(turn.slots, kept, intervals)
-        return Ran(keys, timers, self._emitted(marks))
+        return Ran(keys, timers, self._emitted(marks), self.held.pages)
 
     def _intervals(self, slots: pl.DataFrame) -> list[Interval | None]:
         if self.what.window is None:
@@ -76,9 +84,10 @@ class PerKey:
         marks: list[list[int]] | None,
     ) -> dict[int, Held]:
         turns, kept = self.turns, dict[int, Held]()
-        keys = python_rows(turn.slots.select(*self.names).rename(self.names).to_arrow())
-        if not self.names:
-            keys = [{}] * turn.slots.height
+        columns = python_columns(turn.slots.select(*self.names))
+        keys: list[dict[str, Any]] = [{}] * turn.slots.height
+        if columns:
+            keys = row_maker([*self.names.values()], dict)(*columns)
         given, bounds = _given(turn)
         for slot, (key, (begin, end)) in enumerate(zip(keys, pairwise(bounds), strict=True)):
             mine, interval = given[begin:end], intervals[slot]
@@ -122,8 +131,7 @@ def _given(turn: Turn) -> tuple[list[Row], list[int]]:
     for slot in range(slots.height):
         bounds.append(bounds[-1] + sizes.get(slot, 0))
     table = rows["row"].struct.unnest()
-    names, columns = table.columns, python_columns(table)
-    given = [Row(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    given: list[Row] = row_maker(table.columns, Row)(*python_columns(table))
     for row, time in zip(given, rows["time"].to_list(), strict=True):
         row.micros = time if time > START_OF_TIME + 1 else None
     return given, bounds
