@@ -23,6 +23,8 @@ OF = "    of     "
 """How a line begins that is only there to distinguish a step from others like it."""
 FIELD, TIMER = "    field  ", "    timer  "
 """How lines begin of what a resumed program may have more of."""
+BY_CLOCK = "by the clock: triggers, or splits that are idle"
+"""The line of a program in which Spark keeps time in all of its state."""
 NAMES = ".named('…') for a step, name='…' for a source"
 
 
@@ -35,7 +37,7 @@ def stateful_plan(plan: Physical) -> list[str]:
         if node in alike:
             lines += [f"{OF}{line}" for line in _distinguishing(node)]
     if plan.needs_clock:  # Spark keeps time in all of a query's state, or in none
-        lines.append("by the clock: triggers, or splits that are idle")
+        lines.append(BY_CLOCK)
     return lines
 
 

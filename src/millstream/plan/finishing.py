@@ -10,6 +10,7 @@ from dataclasses import fields
 from enum import IntEnum
 
 from millstream.model.triggers import (
+    DEFAULT_TRIGGER,
     AfterCount,
     AfterDelay,
     AllOf,
@@ -22,6 +23,7 @@ from millstream.model.triggers import (
     Repeatedly,
     Trigger,
 )
+from millstream.model.windowing import Windowing
 
 
 class Moment(IntEnum):
@@ -107,6 +109,11 @@ def waits_for_watermark(trigger: Trigger) -> bool:
     values = [getattr(trigger, field.name) for field in fields(trigger)]
     parts = [part for each in values for part in (each if isinstance(each, tuple) else (each,))]
     return any(waits_for_watermark(part) for part in parts if isinstance(part, Trigger))
+
+
+def fires_once(how: Windowing) -> bool:
+    """Whether a window gives one pane at most, if it ends."""
+    return how.when in (DEFAULT_TRIGGER, AtWatermark(None, None)) and how.allowed_lateness == 0
 
 
 def may_lose_data(trigger: Trigger, allowed_lateness: int) -> Moment | None:

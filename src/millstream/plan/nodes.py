@@ -195,7 +195,7 @@ SqlStep = Filter | Select | WithColumns
 class Function(OneInput):
     """A user's function: of a row to a row, of a row to rows, or of a batch of rows to rows."""
 
-    shape: Literal["map", "flat_map", "map_batches"]
+    shape: Literal["map", "flat_map", "map_batches", "lookup"]
     function: Callable[[Any], Any]
     on_error: OnError
     kind_column: str | None = None

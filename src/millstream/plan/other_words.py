@@ -37,9 +37,10 @@ _INSTEAD = {
         "distinct", "unique"), ".deduplicate('id', within='1h')"),
     **dict.fromkeys(("updateStateByKey", "mapWithState", "map_with_state", "stateful_map"),
         ".key_by('word').update_state(lambda row, count: count + 1, initial=0)"),
+    **dict.fromkeys(("cogroup", "coGroup", "coGroupByKey"), "ms.cogroup(one=left, two=right)"),
+    **dict.fromkeys(("joinWith", "leftOuterJoin", "crossJoin"), ".join(other, on='id', how=…)"),
     **dict.fromkeys(("printSchema", "columns", "dtypes"), ".schema"),
     **dict.fromkeys(("alias", "name"), ".named('totals')"),
-    "join": ".union(other) and group by the key, or look values up in .map(…): there are no joins",
 }  # fmt: skip
 
 

@@ -9,7 +9,12 @@ from millstream.plan.operators.process import Processing
 from millstream.plan.records import shown
 from millstream.plan.types.fields import StateField
 from millstream.plan.types.values import MisfitError, python_values
+from millstream.reference import paged
 from millstream.reference.ordering import ordering
+from millstream.reference.paged_lists import PagedList
+from millstream.reference.paged_maps import PagedMap, PagedSet
+
+_VIEWS = (PagedList, PagedMap, PagedSet)
 
 
 class StateValues:
@@ -19,23 +24,38 @@ class StateValues:
         self._what = what
         self.fields = () if what.state is None else what.state.fields
         self.defaults = tuple(each.default for each in self.fields)
+        self._loads = any(each.load is not None for each in self.fields)
+        # Properties and checks that no value of a plain field needs take longer than to keep it.
+        self._plain = not any(each.is_set or each.elements is not None for each in self.fields)
+        self._keeps = [(each.name, each.keep) for each in self.fields]
 
     def loaded(self, values: tuple[Any, ...]) -> Any:
         """The state as callbacks see it; None where the processor declares none."""
         if self._what.state is None:
             return None
+        if not self._loads:
+            return self._what.state.kind(*values)
         made = (
-            value if each.load is None else each.load(value)
+            value if each.load is None else _loaded(each, value)
             for each, value in zip(self.fields, values, strict=True)
         )
         return self._what.state.kind(*made)
 
     def kept(self, state: Any, key: dict[str, Any]) -> tuple[Any, ...]:
         """The values that columns get; an error names the field and the key."""
+        if self._plain:
+            try:
+                return tuple([keep(getattr(state, name)) for name, keep in self._keeps])
+            except MisfitError:
+                pass  # the slow way knows which field it is
         return tuple([self._value(each, getattr(state, each.name), key) for each in self.fields])
 
     def _value(self, each: StateField, value: Any, key: dict[str, Any]) -> Any:
         try:
+            if isinstance(value, _VIEWS):
+                if value.elements is each.elements and len(value) > paged.LARGE // 2:
+                    return value.kept()
+                value = value.copy()
             kept = each.keep(value)
         except MisfitError as error:
             why = f": {error}" if f"{error}" else ""
@@ -48,3 +68,23 @@ class StateValues:
             ) from None
         # Sets have no order of their own, and a repeated step must give the same bytes.
         return sorted(kept, key=ordering) if each.is_set and kept is not None else kept
+
+
+def whole(value: paged.Paged, each: StateField) -> Any:
+    """All of a value that is in pages, as a list, dict or set."""
+    return _loaded(each, value).copy()
+
+
+def _loaded(each: StateField, value: Any) -> Any:
+    if isinstance(value, paged.Paged):
+        assert each.elements is not None
+        return _OF_KINDS[each.elements.kind](value, each.elements)
+    assert each.load is not None
+    return each.load(value)
+
+
+_OF_KINDS: dict[str, type[PagedList | PagedMap | PagedSet]] = {
+    "list": PagedList,
+    "map": PagedMap,
+    "set": PagedSet,
+}

@@ -15,10 +15,12 @@ from millstream.model.watermarks import (
 )
 from millstream.plan import nodes
 from millstream.plan.lineage import allowed_ahead
+from millstream.plan.lookup import Lookup
 from millstream.plan.nodes import Node, walk
 from millstream.plan.sql.failures import sql_failure, sql_of, sql_reason
 from millstream.reference.computing import Compute, FailedError, computes
 from millstream.reference.functions import apply
+from millstream.reference.lookups import looked_up
 from millstream.reference.rows import Row, event_time, why_no_time
 from millstream.reference.step import Step
 
@@ -33,6 +35,9 @@ def stateless(node: Node) -> Callable[[Step], list[Row]]:
             return _of_rows(node, lambda values: values if condition(values) else None)
         case nodes.Select() | nodes.WithColumns():
             return _columns(node)
+        case Lookup():
+            table = node.table.open()
+            return lambda step: looked_up(node, step.rows[node.input], table.at(step.clock or 0))
         case nodes.Function():
             return lambda step: apply(
                 node, step.rows[node.input], lambda why, what: step.reject(node, why, what)

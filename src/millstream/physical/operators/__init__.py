@@ -6,20 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from millstream.physical.operators.changes import ChangesSpec
+from millstream.physical.operators.cogroup import CogroupSpec, WindowJoinSpec
 from millstream.physical.operators.grouping import GroupingSpec
+from millstream.physical.operators.interval_join import IntervalJoinSpec
 from millstream.physical.operators.process import ProcessSpec
+from millstream.physical.operators.regular_join import RegularJoinSpec
 from millstream.physical.operators.spec import OperatorSpec, PortTypes
+from millstream.physical.operators.temporal_join import TemporalJoinSpec
 from millstream.physical.plan import Physical
 from millstream.plan.nodes import Stateful, unknown_kind
 from millstream.plan.operators.changes import Changes
+from millstream.plan.operators.cogroup import Cogroup, WindowJoin
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.interval_join import IntervalJoin
 from millstream.plan.operators.process import Process
+from millstream.plan.operators.regular_join import RegularJoin
+from millstream.plan.operators.temporal_join import TemporalJoin
 from millstream.plan.types.schema import Schema
 
 SPECS: dict[type[Stateful], type[OperatorSpec[Any]]] = {
     Grouping: GroupingSpec,
     Changes: ChangesSpec,
     Process: ProcessSpec,
+    Cogroup: CogroupSpec,
+    WindowJoin: WindowJoinSpec,
+    IntervalJoin: IntervalJoinSpec,
+    TemporalJoin: TemporalJoinSpec,
+    RegularJoin: RegularJoinSpec,
 }
 
 

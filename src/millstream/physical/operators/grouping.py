@@ -20,6 +20,7 @@ from millstream.physical.operators.spec import OperatorSpec, PortTypes
 from millstream.plan.build.grouping import REASON
 from millstream.plan.lineage import taking_back
 from millstream.plan.operators import grouping as plan
+from millstream.plan.operators.windowed import window_field
 from millstream.plan.types.result_types import result_type
 from millstream.plan.types.schema import Field, Schema
 
@@ -49,7 +50,7 @@ class GroupingSpec(OperatorSpec[Grouping]):
     def output_schema(cls, node: plan.Grouping, tag: str, ports: Mapping[str, PortTypes]) -> Schema:
         (types,) = ports.values()
         if tag == LATE:
-            return Schema((*types.rows, plan.window_field(node.windowing), REASON))
+            return Schema((*types.rows, window_field(node.windowing), REASON))
         found: dict[str, str | None]
         found = {name: types.computed[f"key {i}"] for i, (name, _) in enumerate(node.keys)}
         for i, (name, aggregate, inputs) in enumerate(node.aggregates):

@@ -16,7 +16,7 @@ from millstream.physical.operators.spec import OperatorSpec, PortTypes
 from millstream.plan.build.grouping import REASON
 from millstream.plan.build.steps import REJECTED as REJECTED_COLUMNS
 from millstream.plan.operators import process as plan
-from millstream.plan.operators.grouping import WINDOW
+from millstream.plan.operators.windowed import WINDOW
 from millstream.plan.types.schema import Schema
 from millstream.reference.call_times import CallTimes
 

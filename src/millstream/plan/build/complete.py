@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 from millstream.model.arguments import one_of
 from millstream.model.errors import PlanError
 from millstream.model.refinements import accumulating, retracting
-from millstream.model.triggers import DEFAULT_TRIGGER, AtWatermark
-from millstream.model.windowing import Windowing
+from millstream.plan.finishing import fires_once
 from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Node, Select, WithColumns
 from millstream.plan.operators.grouping import Grouping
@@ -54,7 +53,7 @@ def checked_table(input: Node, mode: Any, step: str | None) -> Table | None:
 
 def _check_panes_replace(node: Grouping, step: str | None) -> None:
     how = node.windowing
-    if _fires_once(how) or how.refine is retracting:
+    if (how.where.ends and fires_once(how)) or how.refine is retracting:
         return
     grows = how.where.merging or how.where.ordered
     if how.refine is accumulating and not grows:
@@ -67,12 +66,6 @@ def _check_panes_replace(node: Grouping, step: str | None) -> None:
         fix = "write .refine(ms.accumulating) before aggregate(…)"
     needs = f"mode='complete' needs results of {node.name!r} that replace one another"
     raise PlanError("MS113", f"{needs}, but {what}", fix=fix, step=step)
-
-
-def _fires_once(how: Windowing) -> bool:
-    """Whether a window gives one pane at most."""
-    simple = how.when in (DEFAULT_TRIGGER, AtWatermark(early=None, late=None))
-    return simple and how.allowed_lateness == 0 and how.where.ends
 
 
 def _keeps(step: Select | WithColumns, column: str) -> bool:

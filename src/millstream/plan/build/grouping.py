@@ -7,21 +7,16 @@ from typing import Any
 
 from millstream.model.aggregates import Aggregate, Collect, Combine, Count, Top
 from millstream.model.errors import PlanError, in_step
-from millstream.model.refinements import retracting
 from millstream.plan.build.functions import function_name
-from millstream.plan.checks import check_grouping
+from millstream.plan.checks import check_windowed
 from millstream.plan.checks.attribute_types import checked_attribute
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.names import automatic_name
-from millstream.plan.nodes import Node, Port, SideOutput, Stateful
-from millstream.plan.operators.grouping import (
-    KIND,
-    PANE,
-    WINDOW,
-    AggregateInputs,
-    Grouping,
-    window_field,
-)
+from millstream.plan.nodes import Filter, Node, Port, SideOutput, Stateful
+from millstream.plan.operators.cogroup import Cogroup
+from millstream.plan.operators.grouping import AggregateInputs, Grouping
+from millstream.plan.operators.two_sides import TwoSides
+from millstream.plan.operators.windowed import WINDOW, Windowed, pane_fields, window_field
 from millstream.plan.settings import Settings
 from millstream.plan.sql.expressions import scalar
 from millstream.plan.types.result_types import result_type
@@ -42,17 +37,20 @@ def grouping(input: Node, settings: Settings, aggregates: Mapping[str, Any]) -> 
         attribute = checked_attribute(settings.windowing.where, input.schema)
     port = Port("rows", input, settings.keys)
     node = Grouping(step, schema, (port,), settings.windowing, checked, attribute)
-    check_grouping(node)
+    check_windowed(node)
     return node
 
 
 def late(input: Node) -> SideOutput:
     """What an operator found late."""
+    if isinstance(input, Filter) and isinstance(input.input, Cogroup):
+        input = input.input  # the filter may be a further condition of a join
     if not isinstance(input, Stateful) or "late" not in input.tags:
         raise PlanError(
             "MS117",
-            f"{input.name!r} is no grouping and no processor, and only these find rows late",
-            fix="take .late of the stream that aggregate(…), group() or process(…) returned",
+            f"{input.name!r} is no grouping, join or processor, and only these find rows late",
+            fix="take .late of the stream that aggregate(…), group(), join(…) or process(…) "
+            "returned",
             step=input.name,
         )
     step = automatic_name("late", input)
@@ -62,8 +60,10 @@ def late(input: Node) -> SideOutput:
 
 def _late_schema(node: Stateful) -> Schema:
     """The columns of late rows: the input's columns, the window and why it was too late."""
-    schema = node.inputs[0].schema
-    window = window_field(node.windowing) if isinstance(node, Grouping) else WINDOW
+    if isinstance(node, TwoSides):
+        return node.late_schema
+    schema = node.rows_of_ports if isinstance(node, Cogroup) else node.inputs[0].schema
+    window = window_field(node.windowing) if isinstance(node, Windowed) else WINDOW
     for added in (window, REASON):
         own = schema.find(added.name)
         if own is not None:
@@ -120,7 +120,6 @@ def _fields(
         *(Field(name, key.type) for name, key in settings.keys),
         *(Field(n, result_type(a, inputs, schema)) for n, a, inputs in aggregates),
     ]
-    windowing = settings.windowing
-    own = [window_field(windowing), PANE, *([KIND] if windowing.refine is retracting else [])]
+    own = pane_fields(settings.windowing)
     check_column_names([field.name for field in fields], own=[field.name for field in own])
     return (*fields, *own)

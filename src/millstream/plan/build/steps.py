@@ -70,6 +70,26 @@ def select(
         return Select(step, Schema(_fields(columns)), input, columns, checked_on_error(on_error))
 
 
+def sql(input: Node, given: Any, on_error: Any = "fail") -> Node:
+    """The steps that a query over the rows is: a filter, then what it selects."""
+    # sqlglot costs most of an import of millstream: only programs with expressions pay it.
+    from millstream.plan.sql.queries import read_query
+
+    if not isinstance(given, str):
+        raise PlanError(
+            "MS113",
+            f"sql() takes a query, not {given!r}",
+            fix="give text, such as 'SELECT user FROM stream WHERE points > 3'",
+        )
+    with in_step(automatic_name("select", input)):
+        query = read_query(given)
+    node = input if query.where is None else filter(input, query.where, on_error)
+    if query.columns == ("*",):
+        return node
+    columns = [n for c in query.columns for n in (input.schema.names if c == "*" else (c,))]
+    return select(node, tuple(columns), {}, on_error)
+
+
 def drop(input: Node, given: tuple[Any, ...]) -> Select:
     """Makes new rows of all columns but those given."""
     step = automatic_name("select", input)

@@ -15,9 +15,9 @@ from millstream.plan.checks.retractions import check_retractions
 from millstream.plan.checks.trigger_safety import check_trigger_safety
 from millstream.plan.checks.unwindowed import check_unwindowed
 from millstream.plan.checks.window_policy import check_window_policy
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
-GROUPING_CHECKS = (
+WINDOWED_CHECKS = (
     check_aggregate_types,
     check_merging_windows,
     check_window_policy,
@@ -31,8 +31,8 @@ GROUPING_CHECKS = (
 """In the order of the four questions: what, where, when, how."""
 
 
-def check_grouping(node: Grouping) -> None:
-    """Refuses a grouping that cannot work."""
+def check_windowed(node: Windowed) -> None:
+    """Refuses an operator over windows that cannot work."""
     with in_step(node.name):
-        for check in GROUPING_CHECKS:
+        for check in WINDOWED_CHECKS:
             check(node)

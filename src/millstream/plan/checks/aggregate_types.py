@@ -20,6 +20,7 @@ from millstream.model.aggregates import (
 )
 from millstream.model.errors import PlanError
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 from millstream.plan.sql.expressions import Expression
 from millstream.plan.types.result_types import NUMBERS, base_type
 
@@ -28,12 +29,12 @@ _OF_COMPARABLE = (Min, Max, CountDistinct, ApproxDistinct, CollectSet)
 _INCOMPARABLE = re.compile(r"\bMAP<|\bVARIANT\b(?!:)")  # inside of other types, too
 
 
-def check_aggregate_types(node: Grouping) -> None:
+def check_aggregate_types(node: Windowed) -> None:
     """Numbers for sum, mean and their like; values with an order or equality for the others.
 
     What has no known type passes here, and is judged by Spark when the plan is lowered.
     """
-    for name, aggregate, inputs in node.aggregates:
+    for name, aggregate, inputs in node.aggregates if isinstance(node, Grouping) else ():
         if isinstance(aggregate, _OF_NUMBERS):
             _check_number(name, aggregate, inputs.of)
         if isinstance(aggregate, _OF_COMPARABLE):

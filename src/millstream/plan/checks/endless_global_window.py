@@ -6,10 +6,10 @@ from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.plan.finishing import Moment, fires
 from millstream.plan.lineage import is_bounded
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 
-def check_endless_global_window(node: Grouping) -> None:
+def check_endless_global_window(node: Windowed) -> None:
     """The default trigger, ``at_watermark()`` and ``never()`` would give nothing, for ever."""
     windowing = node.windowing
     if windowing.where.ends or is_bounded(node):

@@ -10,17 +10,18 @@ from millstream.model.time_units import TimeUnit
 from millstream.model.watermarks import Punctuated, WatermarkPolicy
 from millstream.plan.lineage import untimed
 from millstream.plan.nodes import Node
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 from millstream.plan.types.result_types import NUMBERS, base_type
 from millstream.plan.types.schema import Schema
 
 _TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", *NUMBERS)
 
 
-def check_window_has_event_time(node: Grouping) -> None:
+def check_window_has_event_time(node: Windowed) -> None:
     """Rows that reach a windowed grouping have event times; the global window needs none."""
     if node.windowing.where.by_time:
-        check_has_event_time(node.input, f"{as_code(node.windowing.where)} is")
+        for input in node.inputs:
+            check_has_event_time(input, f"{as_code(node.windowing.where)} is")
 
 
 def check_has_event_time(input: Node, what: str) -> None:

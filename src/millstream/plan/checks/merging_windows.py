@@ -5,15 +5,15 @@ from __future__ import annotations
 from millstream.model.arguments import as_code
 from millstream.model.errors import PlanError
 from millstream.plan.lineage import feeding
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 
-def check_merging_windows(node: Grouping) -> None:
+def check_merging_windows(node: Windowed) -> None:
     """A grouping over the results of sessions has a window of its own."""
     if node.windowing.window is not None:
         return
-    for earlier in feeding(node.input):
-        if isinstance(earlier, Grouping) and earlier.windowing.where.merging:
+    for earlier in (each for input in node.inputs for each in feeding(input)):
+        if isinstance(earlier, Windowed) and earlier.windowing.where.merging:
             window = as_code(earlier.windowing.where)
             raise PlanError(
                 "MS107",

@@ -8,10 +8,10 @@ from millstream.model.triggers import Trigger
 from millstream.plan.finishing import Moment, fires, waits_for_watermark
 from millstream.plan.lineage import unfollowed
 from millstream.plan.nodes import EventTime, Node, Source, SplitSource, walk
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 
-def check_windows_end(node: Grouping) -> None:
+def check_windows_end(node: Windowed) -> None:
     """A trigger that waits for the watermark has one to wait for.
 
     Bounded sources end, which is the end of time, and the steps of a test move the watermark of
@@ -20,7 +20,7 @@ def check_windows_end(node: Grouping) -> None:
     windowing = node.windowing
     if not windowing.where.by_time or not _waits(windowing.when):
         return
-    for source in unfollowed(node.input):
+    for source in (each for input in node.inputs for each in unfollowed(input)):
         if isinstance(source, SplitSource) and not source.bounded:
             instead = _with_policy(_timing(node, source))
             trigger = as_code(windowing.trigger) if windowing.trigger else "the default trigger"
@@ -29,6 +29,19 @@ def check_windows_end(node: Grouping) -> None:
                 f"{trigger} waits for the watermark, but no policy sets how that follows the "
                 f"endless rows of {source.name!r}: no window would ever end",
                 fix=f"say how far events may be out of order: {instead}",
+            )
+
+
+def check_followed(input: Node, what: str) -> None:
+    """What waits for the watermark has one to wait for."""
+    for source in unfollowed(input):
+        if isinstance(source, SplitSource) and not source.bounded:
+            raise PlanError(
+                "MS119",
+                f"{what}, but no policy sets how the watermark follows the endless rows of "
+                f"{source.name!r}",
+                fix="say how far events may be out of order: "
+                + _with_policy(_timing(input, source)),
             )
 
 

@@ -6,16 +6,26 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from millstream.model.errors import PlanError
-from millstream.model.processors import ROW, SLOT, TIME
+from millstream.model.processors import ROW, SLOT, TAG, TIME, TIMER, overrides
 
 if TYPE_CHECKING:
     from millstream.plan.operators.process import Processing
 
-_OWN = (SLOT, ROW, TIME, "_start", "_end")
+_OWN = (SLOT, ROW, TIME, TIMER, TAG, "_start", "_end")
 
 
 def check_on_batch(what: Processing, columns: Sequence[str]) -> None:
-    """Refuses what ``on_batch`` cannot do as ``on_row`` does."""
+    """Refuses what ``on_batch`` and ``on_timers`` cannot do as ``on_row`` and ``on_timer`` do."""
+    if overrides(what.processor, "on_timers"):
+        for lacking in ("on_batch", "on_timer"):
+            if not overrides(what.processor, lacking):
+                raise PlanError(
+                    "MS131",
+                    f"on_timers of {what.name} cannot run: there is no {lacking}",
+                    fix=f"write {lacking}, too, or leave out on_timers",
+                )
+    if not what.by_batch:
+        return
     for why, fix in _reasons(what, columns):
         raise PlanError("MS131", f"on_batch of {what.name} cannot run: {why}", fix=fix)
 

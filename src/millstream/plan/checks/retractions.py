@@ -8,23 +8,25 @@ from millstream.model.refinements import discarding
 from millstream.plan.lineage import kind_column, taking_back, up_to_operators
 from millstream.plan.nodes import EventTime, Filter, Node, Select, Union, WithColumns
 from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 from millstream.plan.sql.expressions import Expression
 
 
-def check_retractions(node: Grouping) -> None:
+def check_retractions(node: Windowed) -> None:
     """A discarding grouping forgets its panes: only what adds up (count, sum) can take back."""
-    _check_nothing_reads_kind(node.input)
-    _check_sketches(node)
-    if node.windowing.refine is not discarding:
-        return
-    stuck = [f"{name} = {a!r}" for name, a, _ in node.aggregates if not a.additive]
-    source = taking_back(node.input)
-    if stuck and source is not None:
+    for input in node.inputs:
+        check_nothing_reads_kind(input)
+    stuck, method = ["it"], f"{node.kind}(…)"
+    if isinstance(node, Grouping):
+        _check_sketches(node)
+        stuck = [f"{name} = {a!r}" for name, a, _ in node.aggregates if not a.additive]
+    source = next(filter(None, map(taking_back, node.inputs)), None)
+    if node.windowing.refine is discarding and stuck and source is not None:
         raise PlanError(
             "MS110",
             f"{source.name!r} takes results back, but {stuck[0]} is discarding (the default) and "
             "has forgotten what it would have to undo",
-            fix="write .refine(ms.accumulating) or .refine(ms.retracting) before aggregate(…)",
+            fix=f"write .refine(ms.accumulating) or .refine(ms.retracting) before {method}",
         )
 
 
@@ -119,7 +121,7 @@ def _is_plus(part: Node) -> bool:
     return isinstance(part, Select | WithColumns | Filter | EventTime) and _is_plus(part.input)
 
 
-def _check_nothing_reads_kind(node: Node) -> None:
+def check_nothing_reads_kind(node: Node) -> None:
     """A step that treats a row and its retraction differently breaks the grouping after it."""
     for step in up_to_operators(node):
         if not isinstance(step, Filter | Select | WithColumns):

@@ -10,7 +10,7 @@ from millstream.model.errors import PlanError
 from millstream.model.triggers import AfterCount, AtWatermark, Repeatedly, Trigger
 from millstream.model.windowing import Windowing
 from millstream.plan.finishing import Moment, may_lose_data
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 _TOO_EARLY = "may finish before its window ends"
 _IN_A_PROGRAM = (
@@ -19,7 +19,7 @@ _IN_A_PROGRAM = (
 _IN_A_REPLAY = "write trigger={safe}, or, if losing data is meant, add allow_data_loss=True"
 
 
-def check_trigger_safety(node: Grouping) -> None:
+def check_trigger_safety(node: Windowed) -> None:
     """Refused unless the user allows data loss."""
     windowing = node.windowing
     # No watermark passes the end of time, so nothing is late for the global window.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from millstream.model.errors import PlanError
 from millstream.plan.lineage import is_bounded
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 
-def check_unwindowed(node: Grouping) -> None:
+def check_unwindowed(node: Windowed) -> None:
     """With neither, the result would be due at the end of a stream that has none."""
     windowing = node.windowing
     if windowing.window is not None or windowing.trigger is not None or is_bounded(node):

@@ -7,15 +7,16 @@ from millstream.model.errors import PlanError
 from millstream.model.windowing import Windowing
 from millstream.plan.checks.retractions import check_takes_nothing_back
 from millstream.plan.finishing import waits_for_watermark
-from millstream.plan.operators.grouping import Grouping
+from millstream.plan.operators.windowed import Windowed
 
 
-def check_window_policy(node: Grouping) -> None:
+def check_window_policy(node: Windowed) -> None:
     """Windows that the watermark does not end have no late rows, and take nothing back."""
     windowing = node.windowing
     check_policy(windowing)
     if not windowing.where.by_watermark:
-        check_takes_nothing_back(node.input, as_code(windowing.where))
+        for input in node.inputs:
+            check_takes_nothing_back(input, as_code(windowing.where))
 
 
 def check_policy(windowing: Windowing) -> None:

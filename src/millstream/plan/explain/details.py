@@ -8,6 +8,7 @@ from millstream.model.windowing import Windowing
 from millstream.plan.branch import Branch
 from millstream.plan.build.functions import function_name
 from millstream.plan.explain.words import keys_text, named_text, when_text, where_text
+from millstream.plan.lookup import Lookup
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -62,6 +63,8 @@ def details(node: Node) -> list[Line]:
             label = "gives" if isinstance(node, Select) else "adds"
             columns = ", ".join(named_text(n, e) for n, e in node.columns)
             return [(label, f"{columns}{_failing(node)}")]
+        case Lookup():
+            return node.details
         case Function():
             name = function_name(node.function)
             return [("runs", f"{name}, a row that raises {fate_text(node.on_error)}")]

@@ -29,8 +29,8 @@ from millstream.plan.explain.words import keys_text, where_text
 from millstream.plan.lineage import kind_column
 from millstream.plan.names import automatic_name
 from millstream.plan.nodes import Line, Node, OnError, Port, SideOutput
-from millstream.plan.operators.grouping import KIND
 from millstream.plan.operators.one_port import OnePort
+from millstream.plan.operators.windowed import KIND
 from millstream.plan.settings import Settings
 from millstream.plan.types.schema import Schema
 
@@ -250,8 +250,7 @@ def process(
             kind=kind_column(input),
         )
         _check_times_to_live(what)
-        if what.by_batch:
-            check_on_batch(what, input.schema.names)
+        check_on_batch(what, input.schema.names)
     return Process(step, rows, (Port("rows", input, settings.keys),), what, windowing)
 
 

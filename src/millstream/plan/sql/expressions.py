@@ -34,7 +34,7 @@ def scalar(given: Any, schema: Schema) -> Expression:
     >>> scalar("points*2", Schema.of("user string, points int"))
     Expression(text='points * 2', type='INT', columns=frozenset({'points'}), column=None)
     """
-    name, expression = _named(given, schema)
+    name, expression = named_scalar(given, schema)
     if name is not None:
         raise PlanError(
             "MS112",
@@ -49,13 +49,14 @@ def named_scalars(
 ) -> Iterator[tuple[str, Expression]]:
     """Expressions with their names: a column has its own, others say ``… AS name``."""
     for each in given:
-        name, expression = _named(each, schema)
+        name, expression = named_scalar(each, schema)
         yield name or _own_name(each, expression), expression
     for name, each in named.items():
         yield name, scalar(each, schema)
 
 
-def _named(given: Any, schema: Schema) -> tuple[str | None, Expression]:
+def named_scalar(given: Any, schema: Schema) -> tuple[str | None, Expression]:
+    """The expression that is given, and its name if it says one: ``… AS name``."""
     if is_pyspark_column(given):
         return None, Expression(str(given), None, frozenset(), given)
     if not isinstance(given, str):

@@ -46,19 +46,24 @@ def read_expression(
     text: str, schema: Schema
 ) -> tuple[str | None, str, str | None, frozenset[str]]:
     """The name after AS if there is one, canonical text, type if known, and columns read."""
-    tree = _known_column(text, schema) or _parsed(text)
+    tree = _known_column(text, schema) or parsed(text)
     name = tree.alias or None if isinstance(tree, exp.Alias) else None
     tree = tree.this if isinstance(tree, exp.Alias) else tree
     _check_scalar(tree, text)
     reads = {_resolve(column, schema) for column in tree.find_all(exp.Column)}
-    spelled = _Spelling(dialect="spark", comments=False).generate(tree)
-    check_functions(spelled)
-    return name, spelled, _type(tree), frozenset(reads)
+    text = spelled(tree)
+    check_functions(text)
+    return name, text, _type(tree), frozenset(reads)
+
+
+def spelled(tree: exp.Expr) -> str:
+    """A tree as Spark SQL."""
+    return _Spelling(dialect="spark", comments=False).generate(tree)
 
 
 def typed_tree(text: str, schema: Schema) -> exp.Expr:
     """An expression that was read before, in which each part has its type where that is known."""
-    tree = _parsed(text)
+    tree = parsed(text)
     for column in list(tree.find_all(exp.Column)):
         _resolve(column, schema)
     return _typed(tree)
@@ -92,7 +97,7 @@ class _Spelling(SparkGenerator):
 
 def column_name(text: str) -> str | None:
     """The name that a column has by itself: the last part of ``window.start``, say."""
-    tree = _parsed(text)
+    tree = parsed(text)
     return tree.name if isinstance(tree, exp.Column | exp.Dot) else None
 
 
@@ -103,7 +108,8 @@ def _known_column(text: str, schema: Schema) -> exp.Column | None:
     return exp.column(identifier(text).copy())
 
 
-def _parsed(text: str) -> exp.Expr:
+def parsed(text: str) -> exp.Expr:
+    """The one statement or expression that a text is."""
     try:
         trees = [tree for tree in parse(text, read="spark") if tree is not None]
     except SqlglotError as error:

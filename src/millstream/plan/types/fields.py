@@ -7,18 +7,41 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from millstream.model.errors import PlanError
 from millstream.model.processors import Processor
 from millstream.plan.build.functions import function_name
 from millstream.plan.records import shown
+from millstream.plan.types.result_types import INTEGERS, base_type
 from millstream.plan.types.schema import Field
 from millstream.plan.types.schema_reading import is_record, python_type, type_hints
 from millstream.plan.types.values import Keep, keeping
 
 Load = Callable[[Any], Any]
 """Makes the value that a callback sees of what a column has."""
+
+
+_KEYS = {*INTEGERS, "DECIMAL", "STRING", "BOOLEAN", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"}
+"""Types whose values are equal in Python exactly if they are equal in columns."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What is in a list, dict or set of the state, where it may be kept apart from the others."""
+
+    kind: Literal["list", "map", "set"]
+    key: str | None
+    """The type of the keys of a map, or of what is in a set."""
+    item: str | None
+    """The type of what is in a list, or of the values of a map."""
+    load: Load | None
+    """What makes Python values of these."""
+
+    @property
+    def may_change(self) -> bool:
+        """Whether a value can change in its place: a list in a list, say."""
+        return self.item is not None and base_type(self.item) in ("ARRAY", "MAP", "STRUCT")
 
 
 @dataclass(frozen=True)
@@ -31,6 +54,8 @@ class StateField:
     load: Load | None
     """None where the column's value is what callbacks see."""
     is_set: bool
+    elements: Elements | None = None
+    """Of a list, dict or set whose elements may be kept apart."""
 
     @property
     def keep(self) -> Keep:
@@ -56,8 +81,8 @@ class StateClass:
 def state_of(processor: Processor) -> StateClass | None:
     """The state that a processor declares, if it has any; refused where a field has no default."""
     given = processor.state
-    if given is None:
-        return None
+    if given is None or isinstance(given, StateClass):
+        return given
     who = function_name(type(processor))
     if not isinstance(given, type):
         raise PlanError(
@@ -95,7 +120,12 @@ def _field(who: str, name: str, hint: Any, first: Any) -> StateField:
     try:
         type = python_type(hint)
         return StateField(
-            name, type, keeping(type)(getattr(first, name)), _loading(hint), _is_set(hint)
+            name,
+            type,
+            keeping(type)(getattr(first, name)),
+            _loading(hint),
+            _is_set(hint),
+            _elements(hint, type),
         )
     except PlanError as error:
         raise PlanError(
@@ -116,6 +146,24 @@ def _bare(hint: Any) -> Any:
 
 def _is_set(hint: Any) -> bool:
     return get_origin(_bare(hint)) in (set, frozenset)
+
+
+def _elements(hint: Any, type: str) -> Elements | None:
+    from millstream.plan.types.ddl import inner_types
+
+    hint = _bare(hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is list:
+        ((_, item),) = inner_types(type)
+        return Elements("list", None, item, _loading(args[0]))
+    if origin not in (dict, set):
+        return None
+    (_, key), *items = inner_types(type)
+    if base_type(key) not in _KEYS:
+        return None
+    if origin is set:
+        return Elements("set", key, None, None)
+    return Elements("map", key, items[0][1], _loading(args[1]))
 
 
 def _loading(hint: Any) -> Load | None:

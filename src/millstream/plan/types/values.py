@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSequence, MutableSet
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import cache
@@ -27,7 +27,11 @@ _KINDS: dict[str, tuple[str, tuple[type, ...], tuple[type, ...]]] = {
     "BINARY": ("bytes", (bytes, bytearray), ()),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_NTZ"), ("a datetime", (datetime,), ())),
     "DATE": ("a date", (date,), (datetime,)),
-    "ARRAY": ("a list whose items fit", (list, tuple, set, frozenset), ()),
+    "ARRAY": (
+        "a list whose items fit",
+        (list, tuple, set, frozenset, MutableSequence, MutableSet),
+        (bytearray,),
+    ),
     "MAP": ("a dict whose keys and values fit", (Mapping,), ()),
     "STRUCT": ("a dict, dataclass instance or NamedTuple whose fields fit", (Mapping,), ()),
 }

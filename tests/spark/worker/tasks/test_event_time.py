@@ -6,6 +6,7 @@ import polars as pl
 
 import millstream as ms
 from millstream.engine.rows import TIME, with_time
+from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.tasks.event_time import Time
 from millstream.spark.worker.tasks.task import Task
@@ -62,3 +63,20 @@ def test_rows_too_far_ahead_of_the_clock_are_rejected_if_they_are_to_be():
 def test_a_punctuated_watermark_follows_its_column():
     _, run = times(ms.punctuated("mark"))
     assert run.followed == [("x", [7 * S, None])]
+
+
+def test_numbers_that_are_likely_of_a_coarser_unit_are_counted():
+    def counted(unit, *at):
+        run = Run()
+        run.counts = Counts()
+        task = Time(step="times", column="at", unit=unit, follow=None, then=[Keeps(step="last")])
+        task.take(with_time(pl.DataFrame({"at": at})), run)
+        return [(each.split, each.value, each.payload) for each in run.counts.envelopes(0)]
+
+    about = b"at = 1763400075 as milliseconds is in 1970, and looks like seconds: write unit='s'"
+    assert counted("ms", 1_763_400_061, 1_763_400_075, None) == [("unit", 3, about)]
+    assert counted("ms", 1_763_400_061_000, 1_763_400_075_000) == []
+    assert counted("ms", 0, 5_000) == []
+    assert counted("s", 1_763_400_061) == []
+    ((_, _, about),) = counted("ns", 1_763_400_061_000_000)
+    assert about.endswith(b"looks like microseconds: write unit='us'")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from millstream.engine.rows import TIME, micros_of, rejected_rows, timed, to_python
-from millstream.model.time_units import TimeUnit
+from millstream.model.time_units import UNITS, TimeUnit, likely_unit
 from millstream.model.watermarks import Punctuated, why_ahead
 from millstream.plan.records import record_text
 from millstream.spark.worker.marks import Follow
@@ -30,12 +31,25 @@ class Time(RejectingTask):
 
     def take(self, rows: pl.DataFrame, run: StageRun) -> None:
         where = run.where if self.loaded else None
+        if self.unit != "s":
+            self._check_unit(rows[self.column], run)
         good, bad = timed(rows, self.step, self.column, self.unit, where)
         if bad is not None:
             run.reject(self.step, bad, self.rejected)
         if self.follow is not None and good.height:
             good = self._followed(good, self.follow, run)
         self.give(good, run)
+
+    def _check_unit(self, numbers: pl.Series, run: StageRun) -> None:
+        """Counts numbers that are all likely to be of another unit."""
+        least, greatest = numbers.min(), numbers.max()
+        if not isinstance(least, int | float | Decimal):
+            return
+        assert isinstance(greatest, int | float | Decimal)
+        if (other := likely_unit(self.unit, float(least), float(greatest))) is not None:
+            about = f"{self.column} = {greatest} as {UNITS[self.unit].name} is in 1970"
+            about += f", and looks like {other.name}: write unit={other.symbol!r}"
+            run.counts.add_unit(self.step, numbers.len(), about)
 
     def _followed(self, rows: pl.DataFrame, follow: Follow, run: StageRun) -> pl.DataFrame:
         """The rows, without those that are rejected because they are too far ahead of the clock."""

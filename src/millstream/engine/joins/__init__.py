@@ -1,0 +1,1 @@
+"""Joins in columns: one file for each kind, and what they have in common."""
