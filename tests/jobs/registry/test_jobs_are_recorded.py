@@ -58,6 +58,11 @@ def test_a_job_is_recorded_with_its_plan_its_runs_and_its_batches(spark, registr
     assert (first["rows"], first["taken"]["totals"], first["emitted"]["totals"]) == (2, 2, 2)
     assert first["phases"].keys() == {"process", "commit"}
     assert first["state"]["totals"][0] == 2
+    assert "stage 1" in entry.plan["physical"]
+    panes = [each for batch in registry.samples(entry.id) for each in batch["samples"]]
+    assert {(step, kind) for step, kind, _ in panes} == {("totals", "pane")}
+    made = {each["key"]["team"]: each["values"] for _, _, each in panes}
+    assert made == {"red": {"total": 6}, "blue": {"total": 8}}
 
     add_file(tmp_path, "b.json", ("red", 1))
     failing = totals(tmp_path, fails=True).run("totals", checkpoint=checkpoint, spark=spark)

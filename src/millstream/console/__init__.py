@@ -1,0 +1,1 @@
+"""The console: jobs, their pictures and the topics of Kafka, in a browser."""
