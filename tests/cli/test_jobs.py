@@ -106,6 +106,22 @@ def test_a_detached_job_is_watched_killed_stopped_resumed_and_deleted(millstream
     resumed = millstream("jobs", "resume", "copying", "--from", str(tmp_path / "saved"))
     assert "started copying" in resumed
     until(lambda: written(tmp_path) == [1, 2, 3, 4])
+
+    (tmp_path / "other.py").write_text(APPLICATION.replace('name="scores"', 'name="points"'))
+    assert "MS207" in millstream("jobs", "upgrade", "copying", f"{tmp_path}/other.py", code=1)
+    assert shown()["state"] == "running"
+    better = APPLICATION.replace("return row\n", 'return {**row, "points": row["points"] * 10}\n')
+    (tmp_path / "better.py").write_text(better)
+    millstream("jobs", "upgrade", "copying", f"{tmp_path}/better.py")
+    add(tmp_path, "d", 5)
+    until(lambda: written(tmp_path) == [1, 2, 3, 4, 50])
+    assert shown()["program"] == str(tmp_path / "better.py")
+
+    assert "started copying" in millstream("jobs", "rescale", "copying", "3")
+    add(tmp_path, "e", 6)
+    until(lambda: written(tmp_path) == [1, 2, 3, 4, 50, 60])
+    plan = tmp_path / "data" / "jobs" / "checkpoints" / "copying" / "plan.json"
+    assert len(json.loads(plan.read_text())["labels"]) == 3
     assert "cannot be deleted while it runs" in millstream("jobs", "delete", "copying", code=1)
     millstream("jobs", "stop", "copying")
     millstream("jobs", "delete", "copying", "--checkpoint", "--yes")

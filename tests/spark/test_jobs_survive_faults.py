@@ -1,7 +1,8 @@
 """A job that is killed at any point and resumed writes what one writes that never was.
 
-One job dies at five points, one after the other, each in a batch of its own; it is resumed after
-each, and at last comes to its end. Another one, in this process, is left alone.
+One job dies at seven points, one after the other, five of them in a batch of their own and two in
+timers; it is resumed after each, and at last comes to its end. Another one, in this process, has
+the windows of that job, and is left alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import re
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ from pyspark import cloudpickle
 
 import millstream as ms
 import mortal
+import mortal_timers
 from families import Family
 from millstream.model.watermarks import WatermarkPolicy
 from millstream.physical.plan import physical
@@ -34,6 +37,8 @@ POINTS = {
     "after the commit": 5,
 }
 """Where it dies, and in which batch."""
+TIMERS = {"settled": 0, "silent": 2}
+"""The timers in which it dies, by event time and by the clock, and the batch that set them."""
 TEAMS = [f"team {n}" for n in range(12)]  # enough that each slice of a batch has some
 MINUTES = 7
 EACH_LIFE = 300.0  # seconds; a dozen are enough where nothing else runs
@@ -65,10 +70,11 @@ def as_dicts(rows: list[tuple[int, str, int, float]]) -> list[dict[str, Any]]:
 
 
 class Output(NamedTuple):
-    """All that can be read of the totals and of the late rows."""
+    """All that can be read of the totals, of the late rows, and of the pairs of a join."""
 
     totals: list[str]
     late: list[str]
+    pairs: list[str]
 
 
 class Story(NamedTuple):
@@ -83,17 +89,23 @@ class Story(NamedTuple):
 
 def folder_with_input(folder: Path) -> Path:
     (folder / "input").mkdir(parents=True)
+    (folder / "payments").mkdir()
     (folder / "deaths").mkdir()
     for minute in range(MINUTES + 1):
-        file = folder / "input" / f"{minute}.json"
-        lines = [json.dumps(row) for row in as_dicts(scores_of(minute))]
-        file.write_text("\n".join(lines))
-        os.utime(file, (1_000_000_000 + minute,) * 2)  # Spark reads the oldest first
+        write(folder / "input", minute, as_dicts(scores_of(minute)))
+    for batch in range(mortal_timers.BATCHES + 1):
+        write(folder / "payments", batch, mortal_timers.payments_of(batch))
     return folder
 
 
+def write(folder: Path, batch: int, rows: list[dict[str, Any]]) -> None:
+    file = folder / f"{batch}.json"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    os.utime(file, (1_000_000_000 + batch,) * 2)  # Spark reads the oldest first
+
+
 def output_of(folder: Path) -> Output:
-    made = [pl.read_parquet(folder / name).to_dicts() for name in ("totals", "late")]
+    made = [pl.read_parquet(folder / name).to_dicts() for name in Output._fields]
     return Output(*map(in_order, made))
 
 
@@ -112,12 +124,12 @@ def left_alone(folder: Path, spark) -> Output:
 
 def killed_and_resumed(folder: Path) -> list[int]:
     """Lives until the end of the input, as often as it takes; how each life ended."""
-    points = [f"{point}={batch}" for point, batch in POINTS.items()]
+    points = [f"{point}={batch}" for point, batch in (POINTS | TIMERS).items()]
     exits: list[int] = []
-    for life in range(2 * len(POINTS)):
+    for life in range(2 * len(points)):
         log = folder / f"life-{life}.log"
         with Family(
-            Path(mortal.__file__), folder, *points, log=log, scratch=folder / "scratch"
+            Path(mortal_timers.__file__), folder, *points, log=log, scratch=folder / "scratch"
         ) as family:
             code = family.ended(within=EACH_LIFE)
         assert family.members() == []
@@ -138,13 +150,14 @@ def story(tmp_path_factory, spark) -> Story:
 
 
 def test_it_dies_once_at_each_point_and_then_comes_to_the_end(story):
-    assert story.exits == [-signal.SIGKILL] * len(POINTS) + [0]
-    assert story.notes.keys() == POINTS.keys()
+    assert story.exits == [-signal.SIGKILL] * len(POINTS | TIMERS) + [0]
+    assert story.notes.keys() == (POINTS | TIMERS).keys()
 
 
 def test_the_output_is_that_of_a_job_that_was_left_alone(story):
     assert story.killed.totals == story.alone.totals
     assert story.killed.late == story.alone.late
+    assert story.killed.pairs == story.alone.pairs
 
 
 def test_no_pane_is_there_twice(story):
@@ -163,7 +176,7 @@ def test_the_output_is_that_of_the_reference(story):
         )
         for sink in sinks:
             made[sink.name] += [row.values for row in step.rows[sink]]
-    assert story.killed == Output(in_order(made["totals"]), in_order(made["late"]))
+    assert story.killed == Output(*(in_order(made[name]) for name in Output._fields))
     assert {row["pane"]["timing"] for row in made["totals"]} == {"EARLY", "ON_TIME", "LATE"}
 
 
@@ -175,6 +188,32 @@ def test_every_row_is_in_a_total_or_late(story):
     late = pl.read_parquet(story.folder / "late")
     assert standing + sum(late["points"]) == points
     assert late.height == (MINUTES - 3) * len(TEAMS) // 3
+
+
+def moves(story: Story, *what: str) -> list[dict[str, Any]]:
+    """What the accounts reported of rows and timers."""
+    found = mortal_timers.moves_in(story.folder).filter(pl.col("what").is_in(what)).to_dicts()
+    return sorted(found, key=str)
+
+
+def test_rows_and_timers_by_event_time_give_what_the_reference_gives(story):
+    (sink,) = mortal_timers.program(story.folder, lambda point, batch: None).sinks
+    interpreter = Interpreter(sink)
+    expected = []
+    for batch in range(mortal_timers.BATCHES + 1):
+        rows = mortal_timers.payments_of(batch)
+        watermark = max(row["at"] for row in rows) - 10
+        made = interpreter.step(
+            rows={"payments": rows}, watermarks={"payments": int(watermark * 1_000_000)}
+        )
+        expected += [row.values for row in made.rows[sink]]
+    assert moves(story, "row", "settled") == sorted(expected, key=str)
+
+
+def test_each_timer_by_the_clock_fires_once(story):
+    fired = Counter((move["account"], move["batch"]) for move in moves(story, "silent"))
+    expected = [(a, n) for a in mortal_timers.ACCOUNTS for n in range(mortal_timers.BATCHES)]
+    assert fired == Counter(expected)
 
 
 def test_nothing_is_left_of_what_was_under_way(story):

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from millstream.cli.application import Application
+from millstream.cli.connecting import pairs
+from millstream.cli.launching import Launch
 from millstream.cli.printing import AsJson, print_json, print_line, print_table
-from millstream.jobs import control
+from millstream.cli.run import App, Set
+from millstream.jobs import control, rescaling
 from millstream.jobs.logs import log_file
-from millstream.jobs.prometheus import metrics_text
+from millstream.jobs.metrics_server import MetricsServer, current_metrics
 from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
 from millstream.jobs.savepoints import make_savepoint, restore_savepoint
 from millstream.jobs.supervisor import detach
+from millstream.jobs.upgrades import check_upgrade
 from millstream.model.errors import RunError
 
 app = typer.Typer(help="Jobs: what runs, how it goes, and how it ended.", no_args_is_help=True)
 
 _Name: TypeAlias = Annotated[
     str, typer.Argument(metavar="JOB", help="The name or id of a job.", show_default=False)
+]
+_Timeout: TypeAlias = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for its end.")
 ]
 
 
@@ -84,17 +94,26 @@ def logs(
 
 
 @app.command()
-def metrics() -> None:
+def metrics(
+    serve: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=0, max=65535, help="Serve them at /metrics until Ctrl-C."),
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address that is listened on.")] = "127.0.0.1",
+) -> None:
     """The metrics of all jobs as text for Prometheus."""
-    print_line(metrics_text(_all_jobs()).rstrip("\n"))
+    if serve is None:
+        print_line(current_metrics().rstrip("\n"))
+        return
+    with MetricsServer(host, serve) as server, suppress(KeyboardInterrupt):
+        print_line(f"serving {server.url}")
+        server.serve_forever()
 
 
 @app.command()
 def stop(
     name: _Name,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for its end.")
-    ] = 120.0,
+    timeout: _Timeout = 120.0,
     as_json: AsJson = False,
 ) -> None:
     """Stops a job after the batch under way, and waits for its end."""
@@ -139,10 +158,66 @@ def resume(
             if kept is not None:
                 typer.echo(f"its checkpoint is kept in {kept}", err=True)
         log = detach(registry, job)
-    if as_json:
-        print_json({"started": job.name, "id": job.id, "log": str(log)})
-    else:
-        print_line(f"started {job.name} (id {job.id}), log {log}")
+    _print_started(job, log, as_json)
+
+
+@app.command()
+def upgrade(
+    name: _Name,
+    program: App,
+    set_: Set = None,
+    timeout: _Timeout = 120.0,
+    as_json: AsJson = False,
+) -> None:
+    """Replaces the program of a job: checks that it can continue with the state, and restarts it.
+
+    A job that runs is stopped first, after the batch under way. Its settings stay what they are,
+    unless `--set` gives others.
+    """
+    application = Application.parse(program)
+    with opened_registry() as registry:
+        job = registry.job(name)
+        control.check_has_launch(job)
+        assert job.launch is not None
+        launch = Launch.from_dict(job.launch).upgraded(application, set_)
+        pipeline = application.pipeline(pairs(list(launch.settings), "--set"))
+        check_upgrade(job, pipeline.sinks)  # before the old program is stopped
+        if job.is_alive:
+            control.stop(registry, job, timeout)
+        with transaction(registry.database):
+            control.check_can_resume(registry, job)
+            file, folder = str(application.file.absolute()), job.checkpoint
+            registry.register(job.name, file, folder, launch.to_dict())
+            log = detach(registry, registry.job(job.id))
+    _print_started(job, log, as_json)
+
+
+@app.command()
+def rescale(
+    name: _Name,
+    shards: Annotated[int, typer.Argument(metavar="N", min=1, help="How many shards.")],
+    timeout: _Timeout = 120.0,
+    as_json: AsJson = False,
+) -> None:
+    """Redistributes the state of a job over N shards, and restarts it.
+
+    A job that runs is stopped first, after the batch under way. The old checkpoint is kept.
+    """
+    with opened_registry() as registry:
+        job = registry.job(name)
+        if job.is_alive:
+            job = control.stop(registry, job, timeout)
+        made = rescaling.rescale(job, shards)
+        had = f"{job.name} has {made.shards} shards, and had {made.before}; the checkpoint of "
+        typer.echo(f"{had}before is kept in {made.kept}", err=True)
+        if job.launch is None:
+            if as_json:
+                print_json({"rescaled": job.name, "shards": made.shards, "kept": made.kept})
+            return
+        with transaction(registry.database):
+            control.check_can_resume(registry, job)
+            log = detach(registry, job)
+    _print_started(job, log, as_json)
 
 
 @app.command()
@@ -165,6 +240,13 @@ def delete(
         print_json({"deleted": [job.name]})
     else:
         print_line(f"deleted {job.name}")
+
+
+def _print_started(job: JobEntry, log: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({"started": job.name, "id": job.id, "log": str(log)})
+    else:
+        print_line(f"started {job.name} (id {job.id}), log {log}")
 
 
 def _all_jobs() -> list[JobEntry]:

@@ -10,14 +10,17 @@ from typer.core import TyperGroup
 
 from millstream.cli import (
     checkpoint,
+    console,
     consume,
     explain,
     groups,
     help,
     jobs,
     kafka,
+    pack,
     produce,
     run,
+    state,
     topics,
 )
 from millstream.cli.printing import discard_output, print_error, print_line
@@ -67,13 +70,16 @@ app = typer.Typer(
 )
 app.command("run")(run.command)
 app.add_typer(jobs.app, name="jobs")
+app.command("console")(console.command)
 app.command("explain")(explain.command)
+app.command("pack")(pack.command)
 app.add_typer(kafka.app, name="kafka")
 app.add_typer(topics.app, name="topics")
 app.command("produce")(produce.command)
 app.command("consume")(consume.command)
 app.add_typer(groups.app, name="groups")
 app.add_typer(checkpoint.app, name="checkpoint")
+app.add_typer(state.app, name="state")
 app.command("help")(help.command)
 
 

@@ -14,6 +14,7 @@ import typer
 from millstream.cli.application import Application
 from millstream.cli.connecting import pairs
 from millstream.cli.interrupting import EXIT_CODE
+from millstream.cli.launching import Launch
 from millstream.cli.printing import AsJson, print_json, print_line
 from millstream.jobs.control import check_is_free
 from millstream.jobs.logs import log_file, write_line
@@ -57,6 +58,16 @@ def command(
         str | None,
         typer.Option(metavar="URL", help="A Spark cluster, such as spark://host:7077."),
     ] = None,
+    archive: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="For a cluster: what `millstream pack` has made."),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="A setting of Spark, with `--master`. May be repeated."
+        ),
+    ] = None,
     detached: Annotated[
         bool, typer.Option("--detach", "-d", help="Run it in the background, supervised.")
     ] = False,
@@ -70,15 +81,21 @@ def command(
     settings = pairs(set_, "--set")
     job_name = checked_job_name(name or application.job_name)
     folder = checkpoint or str(registry_file().parent / "checkpoints")
-    options = ["--checkpoint", folder, *(["--master", master] if master else [])]
-    launch = _launch(application, job_name, set_ or [], options)
+    spark_settings = _spark_settings(master, archive, conf)
+    options = ["--checkpoint", folder]
+    for option, given in (("--master", master), ("--archive", archive)):
+        options += [option, given] if given else []
+    options += [part for each in conf or () for part in ("--conf", each)]
+    launch = Launch.of(application, job_name, set_ or [], options)
     with _recorded(application, job_name, f"{folder.rstrip('/')}/{job_name}", launch) as job:
         pipeline = application.pipeline(settings)
         if detached:
             _detach(job, job_name, as_json)
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
-        spark = None if master is None else _session(master, job_name, application, pipeline)
+        spark = None
+        if master is not None:
+            spark = _session(master, job_name, application, pipeline, spark_settings)
         try:
             # While it starts, and in bounded input, SIGTERM does what Ctrl-C does; wait() has both.
             with on_termination(signal.default_int_handler):
@@ -98,26 +115,13 @@ def _detach(job: str, name: str, as_json: bool) -> None:
         print_line(f"started {name} (id {job}), log {log}")
 
 
-def _launch(
-    application: Application, name: str, settings: list[str], options: list[str]
-) -> dict[str, Any]:
-    """How to start the job again, without ``--detach``."""
-    file = application.file.absolute()
-    target = f"{file}:{application.name}" if application.name else str(file)
-    sets = [part for each in settings for part in ("--set", each)]
-    command = [sys.executable, "-m", "millstream", "run", target, "--name", name, *sets, *options]
-    return {"command": command, "directory": os.getcwd()}
-
-
 @contextmanager
-def _recorded(
-    application: Application, name: str, folder: str, launch: dict[str, Any]
-) -> Iterator[str]:
+def _recorded(application: Application, name: str, folder: str, launch: Launch) -> Iterator[str]:
     """Registers the job, whose id it gives, and records what fails in the block."""
     job = job_id(folder)
     with _without_registry(), opened_registry() as registry, transaction(registry.database):
         check_is_free(registry, name)
-        registry.register(name, str(application.file.absolute()), folder, launch)
+        registry.register(name, str(application.file.absolute()), folder, launch.to_dict())
     try:
         yield job
     except typer.Exit:
@@ -149,10 +153,27 @@ def _record(registry: Registry, job: str, name: str, error: Exception) -> None:
         registry.fail_run(registry.begin_run(job), error_text(error))
 
 
-def _session(master: str, name: str, application: Application, pipeline: Pipeline) -> Any:
+def _spark_settings(
+    master: str | None, archive: str | None, conf: list[str] | None
+) -> dict[str, str]:
+    if master is None and (archive or conf):
+        raise typer.BadParameter("--archive and --conf need --master, which names a cluster")
+    from millstream.jobs.packing import settings_of
+
+    packed = {} if archive is None else settings_of(archive)
+    return {**packed, **pairs(conf, "--conf")}
+
+
+def _session(
+    master: str,
+    name: str,
+    application: Application,
+    pipeline: Pipeline,
+    settings: dict[str, str],
+) -> Any:
     from millstream.spark.driver.session import session_on
 
     kafka = any(isinstance(node, KafkaSource) for node in walk(*pipeline.sinks))
-    session = session_on(master, name, kafka)
+    session = session_on(master, name, kafka, settings)
     session.sparkContext.addPyFile(str(application.file.absolute()))  # its functions run there
     return session

@@ -32,6 +32,11 @@ def check_is_free(registry: Registry, name: str) -> None:
 def check_can_resume(registry: Registry, job: JobEntry) -> None:
     """MS209 if the job runs, MS228 if it was not started with ``millstream run``."""
     check_is_free(registry, job.name)
+    check_has_launch(job)
+
+
+def check_has_launch(job: JobEntry) -> None:
+    """MS228 if the job was not started with ``millstream run``."""
     if job.launch is None:
         raise RunError(
             "MS228",
@@ -40,14 +45,20 @@ def check_can_resume(registry: Registry, job: JobEntry) -> None:
         )
 
 
-def stop(registry: Registry, job: JobEntry, patience: float) -> JobEntry:
-    """Stops a job after the batch under way, and waits for that; returns how it has ended."""
+def request_stop(registry: Registry, job: JobEntry) -> None:
+    """Asks a job to stop after the batch under way; MS228 if it does not run."""
     if not job.is_alive:
         raise RunError(
             "MS228",
             f"job {job.name!r} does not run: it is {job.state}",
             fix=f"see how it ended: millstream jobs show {job.name}",
         )
+    _request(registry, job)
+
+
+def stop(registry: Registry, job: JobEntry, patience: float) -> JobEntry:
+    """Stops a job after the batch under way, and waits for that; returns how it has ended."""
+    request_stop(registry, job)
     until = time.monotonic() + patience
     while job.is_alive:
         _request(registry, job)

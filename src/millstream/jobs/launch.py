@@ -8,6 +8,7 @@ from millstream.jobs.in_process import no_rows, run_to_the_end
 from millstream.jobs.job import Job, in_memory
 from millstream.jobs.listening import BatchListener
 from millstream.jobs.request import Mode, Request
+from millstream.jobs.telemetry import observe
 from millstream.model.errors import PlanError, RunError
 from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.functions import user_functions
@@ -17,6 +18,7 @@ from millstream.reports.tracker import Tracker
 
 if TYPE_CHECKING:
     from millstream.jobs.registry.recorder import Recorder
+    from millstream.physical.plan import Physical
 
 
 def run(request: Request) -> Job:
@@ -39,6 +41,7 @@ def run(request: Request) -> Job:
 
 def _tracker(request: Request) -> Tracker:
     tracker = Tracker(steps_of(*request.sinks))
+    observe(request.name, tracker)
     if request.on_batch is not None:
         tracker.subscribe(BatchListener(request.name, request.on_batch, tracker))
     return tracker
@@ -76,7 +79,7 @@ def _run_on_spark(request: Request, tracker: Tracker) -> Job:
         for sink in sinks_of(plan.sinks):
             sink.check_results(anew=ends and request.checkpoint is None)
         owner = on_spark.take_ownership(request) if streaming else None
-        recorder = _recorder(request, tracker) if owner is not None else None
+        recorder = _recorder(request, tracker, plan) if owner is not None else None
         try:
             prepared = on_spark.prepare(request, plan, streaming, announce)
             if not streaming:
@@ -90,11 +93,13 @@ def _run_on_spark(request: Request, tracker: Tracker) -> Job:
             raise
 
 
-def _recorder(request: Request, tracker: Tracker) -> Recorder:
+def _recorder(request: Request, tracker: Tracker, plan: Physical) -> Recorder:
     from millstream.jobs.registry.recorder import Recorder
+    from millstream.physical.explain import explain_physical
 
     folder = f"{str(request.checkpoint).rstrip('/')}/{request.name}"
-    return Recorder(request.name, folder, plan_as_data(*request.sinks), tracker)
+    described = {**plan_as_data(*request.sinks), "physical": explain_physical(plan, False)}
+    return Recorder(request.name, folder, described, tracker)
 
 
 def _is_streaming(sources: list[Source], mode: Mode | None, checkpoint: str | None) -> bool:

@@ -34,7 +34,6 @@ class Prepared:
     request: Request
     plan: Physical
     session: SparkSession
-    labels: list[int]
     topics: Mapping[str, Topics]
     empty: Sequence[Source]
     announce: Announce
@@ -43,7 +42,6 @@ class Prepared:
 def prepare(request: Request, plan: Physical, streaming: bool, announce: Announce) -> Prepared:
     """Starts Spark, and checks what can be checked before any row is read."""
     from millstream.physical.plan import physical
-    from millstream.sinks.kinds import sinks_of
     from millstream.spark.compat.checks import check_session
     from millstream.spark.compat.remote import is_remote
     from millstream.spark.connect import check_tables
@@ -56,7 +54,6 @@ def prepare(request: Request, plan: Physical, streaming: bool, announce: Announc
         shares_files,
         start_workers,
     )
-    from millstream.spark.driver.shard_labels import labels_of
     from millstream.spark.sources.file_columns import check_files
     from millstream.spark.sources.kafka import opened_topics
 
@@ -75,12 +72,8 @@ def prepare(request: Request, plan: Physical, streaming: bool, announce: Announc
         check_tables(plan.sinks)
     if plan.loaded and not sees_files(session):
         plan = physical(request.sinks, sees_files=False)
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or 2)
     start_workers(session)
-    labels = labels_of(partitions, partitions)
-    for sink in sinks_of(plan.sinks):
-        sink.check_access(len(labels))
-    return Prepared(request, plan, session, labels, topics, empty, announce)
+    return Prepared(request, plan, session, topics, empty, announce)
 
 
 def take_ownership(request: Request) -> Owner | None:
@@ -108,9 +101,7 @@ def run_batch(prepared: Prepared, tracker: Tracker) -> Job:
     ledger = Ledger(uuid.uuid4().hex, plan.sinks, tracker)
     prepared.announce(RUNNING)
     try:
-        interruptible(
-            lambda: batch_job.run_batch(plan, session, ledger, prepared.labels, prepared.topics)
-        )
+        interruptible(lambda: batch_job.run_batch(plan, session, ledger, prepared.topics))
     except KeyboardInterrupt:
         # Whatever Spark raises: the user has broken the program off, and sees that.
         with suppress(Exception):
@@ -139,7 +130,7 @@ def start_streaming(
     remote = is_remote(session)
     packed = checkpoint is not None and plan.slices_by_tasks
     file_tasks = file_task_settings(session) if packed else None
-    folder = opened(name, checkpoint, plan, prepared.labels, file_tasks, owner)
+    folder = opened(name, checkpoint, plan, _labels(plan, session), file_tasks, owner)
     with folder.closed_on_failure():
         if packed and folder.file_tasks is not None:
             # A session that Millstream has made, it may set up as the job needs it.
@@ -181,3 +172,15 @@ def start_streaming(
         job.stop()
         raise
     return job
+
+
+def _labels(plan: Physical, session: SparkSession) -> list[int]:
+    """The names of the shards of a new query, one for each partition; its sinks can serve them."""
+    from millstream.sinks.kinds import sinks_of
+    from millstream.spark.driver.shard_count import partitions_of
+    from millstream.spark.driver.shard_labels import labels_of
+
+    partitions = partitions_of(session)
+    for sink in sinks_of(plan.sinks):
+        sink.check_access(partitions)
+    return labels_of(partitions, partitions)

@@ -7,7 +7,7 @@ from typing import Any
 
 from millstream.jobs.registry.entries import JobEntry
 
-_OF_JOBS = {
+OF_JOBS = {
     "batches_total": ("batches", "counter", "Batches that have ended since the last start."),
     "rows_total": ("rows", "counter", "Rows read from the sources since the last start."),
     "rows_per_second": ("rows_per_second", "gauge", "Rows read a second, lately."),
@@ -17,7 +17,7 @@ _OF_JOBS = {
     ),
     "restarts_total": ("restarts", "counter", "Restarts of the query since the last start."),
 }  # fmt: skip
-_OF_STEPS = {
+OF_STEPS = {
     "step_rows_in_total": ("rows_in", "counter", "Rows that the step got."),
     "step_rows_out_total": ("rows_out", "counter", "Rows that the step emitted."),
     "step_late_total": ("late", "counter", "Rows that were too late for the step."),
@@ -36,10 +36,10 @@ def metrics_text(jobs: Iterable[JobEntry]) -> str:
     lines = list(_lines("up", "gauge", "Whether the job runs.", up))
     states = (({**_labels(job), "state": job.state}, 1) for job in known)
     lines += _lines("state", "gauge", "The state of the job, as a label.", states)
-    for metric, (field, kind, about) in _OF_JOBS.items():
+    for metric, (field, kind, about) in OF_JOBS.items():
         values = ((_labels(job), _progress(job).get(field)) for job in known)
         lines += _lines(metric, kind, about, values)
-    for metric, (field, kind, about) in _OF_STEPS.items():
+    for metric, (field, kind, about) in OF_STEPS.items():
         values = (
             ({**_labels(job), "step": step["id"]}, step.get(field))
             for job in known

@@ -20,7 +20,7 @@ def make_savepoint(job: JobEntry, target: str) -> str:
 
     The job may not run: MS209. While it is copied, no process can start it.
     """
-    checkpoint = _checkpoint_of(job)
+    checkpoint = checkpoint_of(job)
     copy = _folder(job, f"{target.rstrip('/')}/{job.name}")
     with copy.errors():
         if copy.files():
@@ -30,7 +30,7 @@ def make_savepoint(job: JobEntry, target: str) -> str:
                 "made there",
                 fix="name a folder that is empty or does not exist",
             )
-        owner = _owned(job)
+        owner = owned(job)
         try:
             _copy(checkpoint, copy)
         finally:
@@ -52,17 +52,24 @@ def restore_savepoint(job: JobEntry, source: str) -> str | None:
                 fix="name the folder that was given to: millstream jobs savepoint",
             )
     checkpoint = _folder(job, job.checkpoint)
-    suffix = f".{datetime.now(UTC):%Y%m%d-%H%M%S}"
     with checkpoint.errors():
         there = bool(checkpoint.files())
-        if there:
-            _owned(job).release()
-            checkpoint.system.move(checkpoint.root, checkpoint.root + suffix)
+        kept = put_aside(job) if there else None
         _copy(savepoint, checkpoint)
-    return job.checkpoint + suffix if there else None
+    return kept
 
 
-def _checkpoint_of(job: JobEntry) -> Folder:
+def put_aside(job: JobEntry) -> str:
+    """Gives the checkpoint of a job that does not run a name with the time; returns that path."""
+    suffix = f".{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    checkpoint = _folder(job, job.checkpoint)
+    owned(job).release()
+    checkpoint.system.move(checkpoint.root, checkpoint.root + suffix)
+    return job.checkpoint + suffix
+
+
+def checkpoint_of(job: JobEntry) -> Folder:
+    """The checkpoint of a job; MS228 if it has none."""
     checkpoint = _folder(job, job.checkpoint)
     with checkpoint.errors():
         if PLAN in checkpoint.names():
@@ -87,7 +94,8 @@ def _copy(source: Folder, target: Folder) -> None:
         )
 
 
-def _owned(job: JobEntry) -> Owner:
+def owned(job: JobEntry) -> Owner:
+    """Makes this process the owner of a job's checkpoint; MS209 if the job runs."""
     return Owner.take(job.name, job.checkpoint.rpartition("/")[0])
 
 

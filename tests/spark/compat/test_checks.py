@@ -26,6 +26,7 @@ from millstream.spark.compat import (
     pickler,
     remote,
     state_client,
+    stopped_batch,
     worker_daemon,
 )
 from millstream.spark.compat.checks import IN_JVM, IN_PYTHON, OF_STREAMS, check_session
@@ -68,6 +69,7 @@ NAMES = [
     (batch_id.check, batch_id, "_HOLDER", "org.apache.spark.sql.NoExecution"),
     (offset_log.check, offset_log, "_CLOCK", "noTimestampMs"),
     (offset_log.check, offset_log, "_SETTINGS", "org.apache.spark.sql.NoMetadata"),
+    (stopped_batch.check, stopped_batch, "_HOLDER", "org.apache.spark.sql.NoStream"),
 ]
 
 
@@ -115,6 +117,12 @@ def test_a_name_that_java_does_not_have_is_named(check, module, constant, gone, 
     monkeypatch.setattr(module, constant, gone)
     with pytest.raises(ms.MillstreamError, match=rf"MS222: .*{re.escape(gone)}"):
         check(jvm_of(spark))
+
+
+def test_a_batch_that_was_stopped_and_reads_otherwise_is_noticed(monkeypatch, spark):
+    monkeypatch.setattr(stopped_batch, "INTERRUPTED", "a batch was stopped")
+    with pytest.raises(ms.MillstreamError, match=r"MS222: .*PROXY_ERROR"):
+        stopped_batch.check(jvm_of(spark))
 
 
 @pytest.mark.parametrize("sample", messages._SAMPLES, ids=lambda sample: sample[1])

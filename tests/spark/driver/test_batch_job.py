@@ -36,6 +36,7 @@ def done(monkeypatch):
         if made.changed:
             raise KafkaError("MS350", "created again", fix="run it again")
 
+    monkeypatch.setattr(batch_job, "partitions_of", lambda spark: 1)
     monkeypatch.setattr(batch_job, "reader", lambda *given: None)
     monkeypatch.setattr(batch_job, "lower", lower)
     monkeypatch.setattr(batch_job, "written", written)
@@ -43,7 +44,7 @@ def done(monkeypatch):
     ledger = SimpleNamespace(
         run="a1b2c3d4", settle=lambda batch, rows, started: made.steps.append(f"settled {batch}")
     )
-    made.run = lambda: run_batch(PLAN, None, ledger, [0], {"scores": "topics"})
+    made.run = lambda: run_batch(PLAN, None, ledger, {"scores": "topics"})
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import field
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,36 @@ def test_state_of_a_processor_is_read_by_one_with_more_fields_and_by_no_other(tm
     assert run(Named, 2, "a", "b") == ["a None 12", "b nobody 1"]
     with pytest.raises(ms.MillstreamError, match="MS207.*\n.*has no field 'first' now"):
         run(Counts, 3, "a")
+
+
+def test_a_large_list_and_dict_of_a_key_resume_from_their_pages(tmp_path, spark):
+    class Large(ms.Processor):
+        class state:  # noqa: N801
+            items: list[int] = field(default_factory=list)
+            counts: dict[str, int] = field(default_factory=dict)
+
+        def on_row(self, row, state, timers, out):
+            if not state.items:
+                state.items.extend(range(10_000))
+                state.counts.update((f"{n}", n) for n in range(10_000))
+            state.items.append(row["x"])
+            state.counts["5000"] += row["x"]
+            found = [len(state.items), state.items[-1], state.items[7], state.counts["5000"]]
+            out.emit(k=row["k"], found=found)
+
+    def run(number: int) -> list[int]:
+        (tmp_path / "in").mkdir(exist_ok=True)
+        row = {"k": "a", "x": number, "at": 1.0}
+        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(row))
+        large = (
+            rows(tmp_path / "in").key_by("k").process(Large, schema="k string, found array<int>")
+        )
+        job = large.collect("found").run("job", checkpoint=tmp_path / "cp", spark=spark)
+        (row,) = job.process_all().stop().rows()
+        return row["found"]
+
+    assert run(3) == [10_001, 3, 7, 5_003]
+    assert run(4) == [10_002, 4, 7, 5_007]
 
 
 def test_one_topic_does_not_become_several_nor_several_one(tmp_path):

@@ -12,8 +12,9 @@ from millstream.spark.driver import job_batches
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.job_batches import JobBatches, StopRequest
 
-START = SimpleNamespace(announces_clock=False, last=None)
-CLOCKED = SimpleNamespace(announces_clock=True, last=None)
+NO_LOOKUPS = SimpleNamespace(announce=lambda *_: None)
+START = SimpleNamespace(announces_clock=False, last=None, lookups=NO_LOOKUPS)
+CLOCKED = SimpleNamespace(announces_clock=True, last=None, lookups=NO_LOOKUPS)
 
 
 class Ledger:

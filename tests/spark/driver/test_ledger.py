@@ -8,6 +8,7 @@ from pyspark.sql import Row
 
 import millstream as ms
 from millstream.model.errors import RunError
+from millstream.reports.samples import Sample
 from millstream.reports.tracker import Tracker
 from millstream.sinks.fence import Fence
 from millstream.sinks.memory import Rows
@@ -46,6 +47,14 @@ def test_rows_are_kept_and_counts_of_all_tasks_add_up():
     assert progress.lost_by_step == {"scores": 4}
     assert progress.last_batch_seconds == 2.5
     assert made.rows("all") == [{"n": 1}, {"n": 2}]
+
+
+def test_samples_of_all_tasks_are_reported_with_the_batch():
+    made, reports = ledger(), []
+    made.tracker.subscribe(reports.append)
+    sample = row("sample", "parse", split="rejected", payload=b'[{"reason": "no number"}]')
+    made.settle(0, [sample, sample], started=0.0)
+    assert reports[0].samples == (Sample("parse", "rejected", {"reason": "no number"}),) * 2
 
 
 def test_a_watermark_is_the_least_of_all_shards_and_their_state_adds_up():

@@ -23,6 +23,18 @@ def test_times_ahead_of_the_clock_are_reported_once_a_minute(caplog):
     assert "split '1'" in caplog.messages[0]
 
 
+def test_numbers_that_look_like_another_unit_are_reported_once_a_minute(caplog):
+    about = b"ts = 1763400061 as milliseconds is in 1970, and looks like seconds: write unit='s'"
+    seconds = Row(kind="count", node="times", split="unit", value=2, start=0, payload=about)
+    warnings = TimeWarnings()
+    with caplog.at_level(logging.WARNING, "millstream.job"):
+        for now in (0.0, 1.0):
+            warnings.of([seconds, seconds], now)
+    (message,) = caplog.messages
+    assert message.startswith("4 rows in 'times' with times of another unit, it seems: ts = 17634")
+    assert message.endswith("looks like seconds: write unit='s'")
+
+
 def test_a_callback_that_takes_over_a_second_for_a_key_is_named(caplog):
     def call(longest: int) -> Row:
         key = b"{'user': 'ann'}"

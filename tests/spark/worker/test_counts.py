@@ -30,3 +30,11 @@ def test_the_farthest_time_and_the_first_reason_travel_along():
     ahead, rejected = counts.envelopes(0)
     assert (ahead.value, ahead.start, ahead.payload) == (4, 90, b"split 2")
     assert (rejected.value, rejected.payload) == (4, b"first")
+
+
+def test_the_first_guess_at_another_unit_travels_along():
+    counts = Counts()
+    counts.add_unit("times", 3, "seconds")
+    counts.add_unit("times", 2, "other seconds")
+    (envelope,) = counts.envelopes(0)
+    assert (envelope.split, envelope.value, envelope.payload) == ("unit", 5, b"seconds")

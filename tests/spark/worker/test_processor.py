@@ -121,7 +121,7 @@ def test_a_task_that_ends_leaves_its_connection_to_spark(monkeypatch):
 
 @pytest.mark.parametrize("name", ["a/b", "document"])
 def test_blobs_are_kept_read_and_removed_by_name(name):
-    tables = processor._Tables(Handle().getMapState("tables", None, None))
+    tables = processor.SparkStore(Handle().getMapState("tables", None, None))
     assert tables.read(name) is None
     tables.write(name, b"1")
     assert tables.read(name) == b"1"

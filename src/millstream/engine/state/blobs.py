@@ -9,9 +9,9 @@ import io
 
 import polars as pl
 
-VERSION = 5
-READABLE = (4, VERSION)
-"""The versions that can be read: 4 has no stretches."""
+VERSION = 6
+READABLE = (4, 5, VERSION)
+"""The versions that can be read: 4 has no stretches, and 5 no pages."""
 
 
 def packed(table: pl.DataFrame) -> bytes:

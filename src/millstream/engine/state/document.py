@@ -40,6 +40,8 @@ class Bucket(msgspec.Struct):
     due: int | None = None
     holds: int | None = None
     lanes: list[Lane] = []
+    paged: int = 0
+    """How many bytes its pages have (see ``PagedTables``)."""
 
     @property
     def all_rows(self) -> int:
@@ -49,7 +51,7 @@ class Bucket(msgspec.Struct):
     @property
     def all_bytes(self) -> int:
         """How many bytes they are."""
-        return self.size + sum(part.size for lane in self.lanes for part in lane.parts)
+        return self.size + self.paged + sum(part.size for lane in self.lanes for part in lane.parts)
 
     @property
     def facts(self) -> Facts:

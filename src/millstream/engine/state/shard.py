@@ -19,14 +19,18 @@ from millstream.engine.operator import (
     Facts,
     Operator,
     Outputs,
+    PagedTables,
     Stepped,
+    Timeline,
 )
 from millstream.engine.state.arrivals import Arrival, Opened, is_large, joined, opened
 from millstream.engine.state.blobs import packed, unpacked
 from millstream.engine.state.document import Bucket
+from millstream.engine.state.pages import StoredPages
 from millstream.engine.state.parts import DeferredParts
 from millstream.engine.state.store import OperatorState, table_name
 from millstream.engine.state.stretches import Stretches
+from millstream.engine.state.time_buckets import TimeBuckets
 from millstream.engine.tables import rows_of
 from millstream.engine.watermarks import limited
 
@@ -42,10 +46,12 @@ class Shard:
         self.clocks = state.clocks
         self._state = state
         self._buckets = {bucket.name: bucket for bucket in state.clocks.buckets}
+        self._pages = StoredPages(state)
         deferral = operator.deferral
         self._parts = None if deferral is None else DeferredParts(deferral, operator.bucket, state)
         sharing = None if deferral is None else deferral.sharing
         self._stretches = None if sharing is None else Stretches(sharing, state)
+        self._times = TimeBuckets(operator, state) if isinstance(operator, Timeline) else None
 
     def step(self, arrivals: Sequence[Arrival], watermark: int, now: int) -> Outputs:
         """What a batch, a watermark and a clock emit; the state has what is left."""
@@ -53,6 +59,9 @@ class Shard:
         advance = Advance(
             clocks.watermark, max(watermark, clocks.watermark), clocks.now, max(now, clocks.now)
         )
+        if self._times is not None:
+            outputs = self._times.step(self._buckets, arrivals, advance)
+            return self._reached(advance, outputs)
         if self._stretches is None:
             arrived = self._by_bucket(arrivals)
         else:
@@ -70,6 +79,10 @@ class Shard:
             for tag, tables in stepped.outputs.items():
                 outputs[tag] += tables
             self._write(names, stepped)
+        return self._reached(advance, outputs)
+
+    def _reached(self, advance: Advance, outputs: Outputs) -> Outputs:
+        clocks = self.clocks
         clocks.watermark, clocks.now = advance.watermark, advance.now
         clocks.buckets = [self._buckets[name] for name in sorted(self._buckets, key=_order)]
         holds = [bucket.holds for bucket in clocks.all_buckets if bucket.holds is not None]
@@ -200,9 +213,10 @@ class Shard:
         tables = {table: rows_of(some) for table, some in found.items()}
         columns = self.operator.bucket
         batches = {port: rows_of(joined(some, columns)) for port, some in ports.items()}
-        return self.operator.step(tables, batches, advance)
+        return self.operator.step(PagedTables(tables, self._pages), batches, advance)
 
     def _write(self, names: list[BucketName], stepped: Stepped) -> None:
+        grown = self._pages.write(stepped.pages)
         tables = {table: self._split(rows) for table, rows in stepped.tables.items()}
         for name in names:
             old = self._buckets.pop(name, Bucket(name))
@@ -220,6 +234,7 @@ class Shard:
                     tables=sorted(blobs),
                     rows=sum(rows.height for rows in held.values()),
                     size=sum(map(len, blobs.values())),
+                    paged=old.paged + grown.get(name, 0),
                     **stepped.facts.get(name, Facts())._asdict(),
                 )
 

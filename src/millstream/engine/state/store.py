@@ -50,6 +50,10 @@ class OperatorState:
             raise ValueError(f"the state has lost its table {self.step}/{name}")
         return blob
 
+    def size(self, name: str) -> int:
+        """How many bytes a blob has that need not be there."""
+        return len(self.blobs.read(f"{self.step}/{name}") or b"")
+
     def write(self, name: str, blob: bytes) -> None:
         self.blobs.write(f"{self.step}/{name}", blob)
 

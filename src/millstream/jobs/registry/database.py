@@ -51,6 +51,16 @@ _SCRIPTS = (
     );
     CREATE INDEX batch_by_time ON batch (span, ended);
     """,
+    """
+    CREATE TABLE sample (
+        run TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
+        batch INTEGER NOT NULL,
+        ended REAL NOT NULL,
+        samples TEXT NOT NULL,
+        PRIMARY KEY (run, batch)
+    );
+    CREATE INDEX sample_by_time ON sample (ended);
+    """,
 )
 """What makes each version of the tables of the one before it; the first, of an empty file."""
 

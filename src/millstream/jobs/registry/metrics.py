@@ -73,10 +73,11 @@ def thin(database: sqlite3.Connection, now: float, most_bytes: int = MOST_BYTES)
                 _merge(database, run, list(batches))
     database.execute("DELETE FROM batch WHERE ended < ?", (now - KEPT,))
     if _bytes(database) > most_bytes:
-        database.execute(
-            "DELETE FROM batch WHERE ended <= (SELECT min(ended) + (max(ended) - min(ended)) / 10 "
-            "FROM batch)"
-        )
+        for table in ("batch", "sample"):
+            database.execute(
+                f"DELETE FROM {table} WHERE ended <= "
+                f"(SELECT min(ended) + (max(ended) - min(ended)) / 10 FROM {table})"
+            )
 
 
 def _merge(database: sqlite3.Connection, run: str, batches: list[Any]) -> None:

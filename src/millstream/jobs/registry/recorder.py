@@ -20,6 +20,7 @@ from typing import Any
 from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.metrics import batch_report, thin
 from millstream.jobs.registry.registry import Registry, code_in
+from millstream.jobs.registry.samples import forget_samples, write_samples
 from millstream.model.errors import MillstreamError
 from millstream.reports.outcome import error_text
 from millstream.reports.progress import BatchReport
@@ -148,10 +149,12 @@ class Recorder:
                         "INSERT OR REPLACE INTO batch VALUES (?, ?, 0, ?, ?)",
                         (self._run, each.batch, each.ended, json.dumps(batch_report(each))),
                     )
+                    write_samples(database, self._run, each)
         for _ in reports:
             self._waiting.popleft()
         if self._is_due("thin", _THINS, now):
             thin(database, time.time())
+            forget_samples(database, time.time())
         self._look_for_stop(database)
 
     def _connect(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from millstream.jobs.registry.database import connect, registry_errors, registry_file, transaction
 from millstream.jobs.registry.entries import JobEntry, Place, RunEntry, run_entry
+from millstream.jobs.registry.samples import samples_of
 from millstream.model.errors import RunError, did_you_mean
 from millstream.system.processes import current_user
 
@@ -84,6 +85,11 @@ class Registry:
                 {"run": run, "batch": batch, "span": span, "ended": ended, **json.loads(report)}
                 for run, batch, span, ended, report in self.database.execute(find, (job, since))
             ]
+
+    def samples(self, job: str, since: float = 0.0) -> list[dict[str, Any]]:
+        """Samples of the batches of a job that ended after some time, the oldest first."""
+        with registry_errors(self.file):
+            return samples_of(self.database, job, since)
 
     def register(self, name: str, program: str, folder: str, launch: Any = None) -> str:
         """Adds a job, or what is new of it, by the folder of its checkpoint; returns its id."""

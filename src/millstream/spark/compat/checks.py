@@ -15,6 +15,7 @@ from millstream.spark.compat import (
     pickler,
     remote,
     state_client,
+    stopped_batch,
     worker_daemon,
 )
 from millstream.spark.compat.jvm import jvm_of
@@ -30,7 +31,7 @@ IN_PYTHON = (
     worker_daemon.check,
 )
 IN_JVM = (messages.check,)
-OF_STREAMS = (checkpoint_files.check, batch_id.check, offset_log.check)
+OF_STREAMS = (checkpoint_files.check, batch_id.check, offset_log.check, stopped_batch.check)
 """What only streaming jobs reach for: it takes Spark a while to load, and they load it anyway."""
 
 _checked: set[tuple[str, bool]] = set()

@@ -29,6 +29,7 @@ from millstream.spark.compat.messages import BEGUN_TWICE
 from millstream.spark.driver.damage import PLAN, check_logs, check_no_state, kept_plan
 from millstream.spark.driver.ownership import Owner
 from millstream.spark.driver.scratch import scratch_folder
+from millstream.spark.driver.stopped_batch import forget_untouched
 from millstream.spark.sources.file_tasks import FileTasks
 from millstream.system.folders import AGAIN, Folder
 
@@ -145,6 +146,7 @@ def opened(
             kept = {**before, "plan": stateful_plan(plan)}
             _check(name, path, before["plan"], kept["plan"])
             check_logs(place, plan.sources)
+            forget_untouched(place)
             if kept != before:
                 _write(place, kept)  # from now on the state has more
         else:
@@ -159,6 +161,15 @@ def opened(
             }
             _write(place, kept)
     return Checkpoint(name, path, kept["run"], kept["labels"], kept["file_tasks"], False, owner)
+
+
+def check_resumes(name: str, folder: str, plan: Physical) -> None:
+    """MS207 if a program cannot resume from the state that is in the folder of a job."""
+    check_distinguishable(plan)
+    place = Folder.of(name, folder, "checkpoint")
+    with place.errors():
+        if PLAN in place.names():
+            _check(name, folder, kept_plan(place)["plan"], stateful_plan(plan))
 
 
 def _write(place: Folder, kept: dict[str, Any]) -> None:

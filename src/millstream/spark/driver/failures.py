@@ -23,6 +23,11 @@ _OURS = re.compile(
     re.DOTALL,
 )
 
+_RAISED = re.compile(
+    r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t^~].*\n)+)(?P<error>\w.*)"
+)
+"""What Python raised, in a worker or in the function that Spark calls for each batch."""
+
 _NOT_THERE = "ModuleNotFoundError: No module named 'millstream'"
 
 
@@ -131,7 +136,13 @@ def _innermost(text: str) -> list[str]:
 
     >>> _innermost("An error occurred while calling o2.load.\n: java.io.IOException: no disk\n")
     ['java.io.IOException: no disk']
+    >>> _innermost('Traceback (most recent call last):\n  File "a.py", line 1, in f\nKeyError: 1')
+    ['KeyError: 1', 'File "a.py", line 1, in f']
     """
+    if raised := list(_RAISED.finditer(text)):
+        frames = raised[-1]["frames"].splitlines()
+        places = [line.strip() for line in frames if line.lstrip().startswith("File ")]
+        return [raised[-1]["error"], *places[-1:]]
     conditions = list(messages.FAILED.finditer(text))
     caused: list[str] = messages.CAUSED_BY.findall(text, conditions[-1].end() if conditions else 0)
     if conditions:

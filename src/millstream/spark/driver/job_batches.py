@@ -19,6 +19,7 @@ from millstream.spark.connect import Remote
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.ledger import Ledger
 from millstream.spark.driver.query_start import QueryStart
+from millstream.spark.driver.stopped_batch import note_untouched
 from millstream.spark.sources.file_columns import check_files
 from millstream.spark.sources.kafka import Topics
 from millstream.spark.worker.batch_clock import announce
@@ -67,11 +68,14 @@ class JobBatches:
     def run(self, start: QueryStart, frame: DataFrame, number: int) -> None:
         """Runs a batch in this process."""
         if self._stop.asked.is_set():
+            if not self._checkpoint.fleeting:
+                note_untouched(self._checkpoint.folder, number, self._checkpoint.fence)
             raise Stopped
         self._checkpoint.fence.check()
         started = time.time()
         if start.announces_clock:
             announce(frame.sparkSession, self._checkpoint.run, self._checkpoint.folder, number)
+        start.lookups.announce(frame.sparkSession, number, int(started * 1_000_000))
         self._empty = check_files(self._empty)  # files have arrived since the job started
         try:
             with self._known.unchanged(number):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pyspark.sql import Row
 
 from millstream.plan.nodes import Sink
 from millstream.reports.progress import BatchReport
+from millstream.reports.samples import Sample
 from millstream.reports.tracker import Tracker
 from millstream.sinks.fence import NO_FENCE, Fence
 from millstream.sinks.kinds import sinks_of
@@ -22,7 +24,7 @@ from millstream.spark.driver.shard_progress import ShardProgress
 from millstream.spark.driver.time_warnings import TimeWarnings
 from millstream.spark.worker.envelopes import CALL
 
-_COUNTS = ("late", "rejected", "read", "ahead", "in", "out")
+_COUNTS = ("late", "rejected", "read", "ahead", "unit", "in", "out")
 """What tasks count of the rows of a step in a batch."""
 
 
@@ -67,6 +69,7 @@ class Ledger:
         written: dict[str, int] = {sink.name: 0 for sink in self.sinks}
         counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         calls: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        samples: list[Sample] = []
         for row in rows:
             if row.kind == "receipt":
                 written[row.node] += row.elements
@@ -76,6 +79,8 @@ class Ledger:
                 calls[row.node][row.split.removeprefix(CALL)] += row.value / 1_000_000
             elif row.kind in ("count", "splits"):
                 self.shards.take(row)
+            elif row.kind == "sample":
+                samples += (Sample(row.node, row.split, each) for each in json.loads(row.payload))
         self._warnings.of(rows, started)
         waiting = self._warnings.of_splits(self.shards.splits(), started)
         self.tracker.report(
@@ -95,6 +100,7 @@ class Ledger:
                 phases={"process": processed - started, "commit": committed - processed},
                 waiting=waiting,
                 calls={step: dict(seconds) for step, seconds in calls.items()},
+                samples=tuple(samples),
                 **self._now(),
             )
         )

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from millstream.physical.plan import Physical
+from millstream.plan.lookup import Lookup
 from millstream.spark.driver.checkpoint import Checkpoint
 from millstream.spark.driver.repairs import repairs_in
 from millstream.spark.lower.lowering import Lowering
@@ -16,6 +17,7 @@ from millstream.spark.lower.program import lower
 from millstream.spark.lower.shuffles import with_state
 from millstream.spark.sources.kafka import Topics
 from millstream.spark.sources.reading import reader
+from millstream.spark.worker.lookup_versions import LookupVersions
 
 _BY_CLOCK = "500 milliseconds"
 
@@ -52,11 +54,16 @@ class QueryStart:
             run=checkpoint.run,
             owner=checkpoint.fence.owner,
             ending=True,
+            versions=None if remote else checkpoint.folder,
             splits={n: each.splits for n, each in topics.items() if not each.source.bounded},
         )
         shuffle = with_state(self.by_clock, checkpoint.run, repairs)
         lowered = lower(lowering, read, shuffle, apart=remote or not _tasks_know_their_batch())
         self.last = lowered.last
+        lookups = {i.node.name: i.node for i in plan.instances if isinstance(i.node, Lookup)}
+        self.lookups = LookupVersions(
+            [] if remote else list(lookups.values()), checkpoint.run, checkpoint.folder
+        )
         self._frame = lowered.frame
 
     def start(self, batch: Callable[[DataFrame, int], None]) -> StreamingQuery:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 
 from pyspark.errors import AnalysisException, PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ from millstream.spark.driver.scratch import scratch_folder
 from millstream.spark.driver.stderr_filter import LOGGING, less_noise, quiet_errors
 from millstream.system.java import checked_java
 
-_NEEDED = {
+NEEDED = {
     # Several kinds of state in one operator need RocksDB; the change log makes commits cheap.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -34,6 +35,27 @@ _NEEDED = {
     # Everywhere in Millstream a timestamp without a zone is in UTC.
     "spark.sql.session.timeZone": "UTC",
 }
+
+_SENSIBLE = {
+    **NEEDED,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # Its pages are for anyone who can reach this machine.
+    "spark.ui.enabled": "false",
+    # Spark remembers a thousand jobs, stages and plans for pages that are not served.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "50",
+    "spark.ui.showConsoleProgress": "false",
+    # Spark does not give this to the workers of stateful operators. If it gave it to others,
+    # they would be forked from a second daemon, and none would serve both.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+    # A worker has one core; Polars would start a thread for each of the machine's.
+    "spark.executorEnv.POLARS_MAX_THREADS": "1",
+    # So Polars' memory comes from one arena, and what one step gives back serves the next.
+    "spark.executorEnv._RJEM_MALLOC_CONF": os.environ.get("_RJEM_MALLOC_CONF", "narenas:1"),
+}
+"""What a session has that Millstream makes, here or on a cluster."""
 
 _QUICKLY = "-XX:TieredStopAtLevel=1"
 _FRUGALLY = "-XX:+UseSerialGC"
@@ -55,11 +77,11 @@ def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -
     wrong = [
         key
         for key in _BECAUSE
-        if (streaming or "timeZone" in key) and spark.conf.get(key, None) != _NEEDED[key]
+        if (streaming or "timeZone" in key) and spark.conf.get(key, None) != NEEDED[key]
     ]
     if not wrong:
         return spark
-    settings = "; ".join(f'spark.conf.set("{key}", "{_NEEDED[key]}")' for key in wrong)
+    settings = "; ".join(f'spark.conf.set("{key}", "{NEEDED[key]}")' for key in wrong)
     reasons = ", and ".join(_BECAUSE[key] for key in wrong)
     raise RunError(
         "MS206",
@@ -163,16 +185,21 @@ def local_session(
     return session
 
 
-def session_on(master: str, name: str, kafka: bool) -> SparkSession:
-    """A session on a cluster, or on this machine in as many tasks as ``local[N]`` says."""
+def session_on(
+    master: str, name: str, kafka: bool, more: Mapping[str, str] = MappingProxyType({})
+) -> SparkSession:
+    """A session on a cluster, or on this machine in as many tasks as ``local[N]`` says.
+
+    Settings in ``more`` replace those that Millstream would choose.
+    """
     _point_to_java_and_python(local=master.startswith("local"))
     builder = SparkSession.builder.master(master).appName(name)
     connector = _connector(kafka, lambda _: None)
-    settings = {**_NEEDED, **connector, "spark.ui.showConsoleProgress": "false"}
+    settings = {**_SENSIBLE, **connector}
     if master.startswith("local"):
         given = master.removeprefix("local").strip("[]")
         settings = _settings(int(given) if given.isdecimal() else _cores(), False, connector)
-    for key, value in settings.items():
+    for key, value in {**settings, **more}.items():
         builder = builder.config(key, value)
     quiet_errors()
     with less_noise():
@@ -184,9 +211,8 @@ def session_on(master: str, name: str, kafka: bool) -> SparkSession:
 def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[str, str]:
     """The settings of a session on this machine."""
     return {
-        **_NEEDED,
+        **_SENSIBLE,
         "spark.sql.shuffle.partitions": str(partitions),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER,
         # Hadoop keeps checksums of local files, and checks them, already.
         "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
@@ -194,13 +220,6 @@ def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[s
         # of a small heap rarely has room for that, so Java would stop in every batch to make some.
         "spark.buffer.pageSize": "8m",
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
-        "spark.ui.enabled": "false",
-        # Spark remembers a thousand jobs, stages and plans for pages that are not served.
-        "spark.ui.retainedJobs": "50",
-        "spark.ui.retainedStages": "50",
-        "spark.ui.retainedTasks": "500",
-        "spark.sql.ui.retainedExecutions": "50",
-        "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         **connector,
@@ -209,15 +228,8 @@ def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[s
         # and each waits until the one before it is acknowledged.
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": _sockets(),
-        # Spark does not give this to the workers of stateful operators. If it gave it to others,
-        # they would be forked from a second daemon, and none would serve both.
-        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         # Users' functions import what is beside the program, wherever that was started from.
         "spark.executorEnv.PYTHONPATH": _beside_the_program(),
-        # A worker has one core; Polars would start a thread for each of the machine's.
-        "spark.executorEnv.POLARS_MAX_THREADS": "1",
-        # So Polars' memory comes from one arena, and what one step gives back serves the next.
-        "spark.executorEnv._RJEM_MALLOC_CONF": os.environ.get("_RJEM_MALLOC_CONF", "narenas:1"),
     }
 
 
@@ -274,6 +286,9 @@ def _point_to_java_and_python(local: bool = True) -> None:
     if home:
         os.environ["JAVA_HOME"] = home
     if not local:
+        # Spark asks a Python on this machine, too, about operators with state: by the name that
+        # the cluster has for it, so it may be one without packages.
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(os.path.isdir, sys.path))
         return
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or it looks for one, and says so
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -10,11 +10,17 @@ def labels_of(shards: int, partitions: int) -> list[int]:
 
     Spark places a group by the hash of its key; of 0, 1, 2 … it could place most in one partition.
     """
-    labels: list[int] = []
-    for shard in range(shards):
-        free = (number for number in count() if number not in labels)
-        labels.append(next(n for n in free if _murmur3(n) % partitions == shard % partitions))
-    return labels
+    placed: list[list[int]] = [[] for _ in range(partitions)]
+    needed = [len(range(partition, shards, partitions)) for partition in range(partitions)]
+    left = shards
+    for number in count():
+        if not left:
+            break
+        place = _murmur3(number) % partitions
+        if len(placed[place]) < needed[place]:
+            placed[place].append(number)
+            left -= 1
+    return [placed[shard % partitions][shard // partitions] for shard in range(shards)]
 
 
 def _murmur3(number: int) -> int:

@@ -35,9 +35,12 @@ class TimeWarnings:
         ahead: dict[str, list[Row]] = defaultdict(list)
         reasons: dict[str, list[Row]] = defaultdict(list)
         slow: dict[str, list[Row]] = defaultdict(list)
+        units: dict[str, list[Row]] = defaultdict(list)
         for row in rows:
             if row.kind == "count" and row.split == "ahead":
                 ahead[row.node].append(row)
+            elif row.kind == "count" and row.split == "unit":
+                units[row.node].append(row)
             elif row.kind == "count" and row.split == "rejected" and row.payload is not None:
                 reasons[row.node].append(row)
             elif row.kind == "count" and row.split.startswith(CALL) and row.start > _SLOW:
@@ -48,6 +51,13 @@ class TimeWarnings:
         for step, found in ahead.items():
             if self.is_due("ahead", step, now=now):
                 _warn_of_ahead(step, found)
+        for step, found in units.items():
+            if self.is_due("unit", step, now=now):
+                count = counted(sum(row.value for row in found), "row")
+                about = bytes(found[0].payload).decode()
+                _log.warning(
+                    "%s in %r with times of another unit, it seems: %s", count, step, about
+                )
         for step, found in reasons.items():
             if self.is_due("rejected", step, now=now):
                 count = counted(sum(row.value for row in found), "row")

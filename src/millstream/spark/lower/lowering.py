@@ -32,6 +32,8 @@ class Lowering:
     """Whether bounded sources report their end to operators."""
     splits: Mapping[str, list[str]] = field(default_factory=dict)
     """The splits that sources are known to have."""
+    versions: str | None = None
+    """The checkpoint with the versions of tables that are looked up in, if there are several."""
     only: Moment | None = None
     """The number and clock of the only batch, where Spark does not number them."""
 

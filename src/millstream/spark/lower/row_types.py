@@ -9,6 +9,7 @@ from millstream.physical.operators.spec import PortTypes
 from millstream.physical.plan import Instance, Physical, column_of
 from millstream.plan.build.frames import type_text
 from millstream.plan.build.steps import REJECTED
+from millstream.plan.lookup import Lookup
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -44,10 +45,15 @@ class RowTypes(dict[Instance, StructType]):
                 return self.output(node, str(instance.tag))
             case "rejected":
                 return struct_of(str(REJECTED))
-            case _ if isinstance(node, KafkaSource | FilesSource | Function):
+            case _ if isinstance(node, KafkaSource | FilesSource | Function) and not (
+                isinstance(node, Lookup)
+            ):
                 return struct_of(str(node.schema))
         assert instance.input is not None
         before = self[instance.input]
+        if isinstance(node, Lookup):
+            added = struct_of(str(Schema(tuple(field for _, field in node.columns))))
+            return StructType([*before.fields, *added.fields])
         if isinstance(node, Select | WithColumns):
             picked = {n: before[str(column_of(e, node.input))].dataType for n, e in node.columns}
             kept = {f.name: f.dataType for f in before} if isinstance(node, WithColumns) else {}

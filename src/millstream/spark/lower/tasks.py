@@ -7,9 +7,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from millstream.engine.rows import TIME
+from millstream.lookups.files import FilesTable
 from millstream.model.errors import in_step
 from millstream.physical.plan import Instance, column_of
 from millstream.plan.lineage import allowed_ahead
+from millstream.plan.lookup import Lookup
 from millstream.plan.nodes import (
     EventTime,
     FilesSource,
@@ -25,11 +27,13 @@ from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import to_shards
 from millstream.spark.sources.loading import depth
 from millstream.spark.types import arrow_of
+from millstream.spark.worker.lookup_versions import VersionedTable
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.tasks.call import Call
 from millstream.spark.worker.tasks.decode import Decode
 from millstream.spark.worker.tasks.event_time import Time
 from millstream.spark.worker.tasks.load import Load
+from millstream.spark.worker.tasks.look_up import LookUp
 from millstream.spark.worker.tasks.pick import Pick
 from millstream.spark.worker.tasks.sinks import ToSink
 from millstream.spark.worker.tasks.task import Task
@@ -69,6 +73,8 @@ def _run(lowering: Lowering, instance: Instance) -> Task:
                 split=node.split,
                 ordered=lowering.plan.is_ordered,
             )
+        case Lookup():
+            return _look_up(lowering, instance, node)
         case Function():
             bare = replace(node, input=Node("", node.schema))  # workers need no more of the plan
             return Call(step=name, node=bare, schema=arrow_of(lowering.types[instance]))
@@ -82,6 +88,23 @@ def _run(lowering: Lowering, instance: Instance) -> Task:
             columns = {**kept, **picked}
             return Pick(step=name, columns={n: columns[n] for n in node.schema.names})
     raise unknown_kind(node)
+
+
+def _look_up(lowering: Lowering, instance: Instance, node: Lookup) -> LookUp:
+    """A table in files is read here, unless a streaming job may read it again."""
+    added = pa.schema([arrow_of(lowering.types[instance]).field(f.name) for _, f in node.columns])
+    table, versions = node.table, None
+    if isinstance(table, FilesTable):
+        if lowering.versions is None:
+            table = table.table(table.open().renewed())
+        else:
+            versions = VersionedTable(table, node.name, lowering.run, lowering.versions)
+    bare = replace(node, input=Node("", node.schema), table=table, function=_no_function)
+    return LookUp(step=node.name, node=bare, schema=added, job=lowering.run, versions=versions)
+
+
+def _no_function(row: object) -> None:
+    """A lookup calls none: its table does all."""
 
 
 def follow_of(lowering: Lowering, instance: Instance, column: str) -> Follow:

@@ -1,4 +1,4 @@
-"""What a partition counts for the job's progress: rows read, rejected, ahead of the clock."""
+"""What a partition counts for the job's progress: rows read, rejected, with odd event times."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Counts:
         self._numbers: dict[tuple[str, str], int] = {}
         self._reasons: dict[str, str] = {}
         self._farthest: dict[str, tuple[int, str]] = {}
+        self._units: dict[str, str] = {}
 
     def add(self, step: str, what: str, number: int) -> None:
         if number:
@@ -28,6 +29,11 @@ class Counts:
         known = self._farthest.get(step, (farthest, about))
         self._farthest[step] = max(known, (farthest, about))
 
+    def add_unit(self, step: str, number: int, about: str) -> None:
+        """Counts event times that are likely to be of another unit; ``about`` says which."""
+        self.add(step, "unit", number)
+        self._units.setdefault(step, about)
+
     def example(self, step: str, reason: str) -> None:
         """Keeps the first reason of a step for which rows were rejected."""
         self._reasons.setdefault(step, reason)
@@ -38,6 +44,8 @@ class Counts:
             if what == "ahead":
                 count.start, about = self._farthest[step]
                 count.payload = about.encode()
+            elif what == "unit":
+                count.payload = self._units[step].encode()
             elif what == "rejected" and step in self._reasons:
                 count.payload = self._reasons[step].encode()
             yield count

@@ -51,6 +51,7 @@ class Envelope:
     ``sink``: rows for a sink. ``receipt``: what a sink's writer reports to the driver.
     ``splits``: how far the slowest splits are that an operator's watermark is made of, as JSON.
     ``count``: ``value`` more of what ``split`` names, for the job's progress.
+    ``sample``: a few rows for people to look at, as JSON; ``split`` is what they are.
     """
 
     shard: int

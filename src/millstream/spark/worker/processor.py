@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from millstream.spark.worker.stateful_stage import Stage
 
 
-_DOCUMENT = "document"  # the names of tables have an operator's name and a slash before them
+DOCUMENT = "document"  # the names of tables have an operator's name and a slash before them
 
 # Not as text, which every task would ask the JVM to parse, four times.
-_NAME = StructType([StructField("name", StringType())])
-_BLOB = StructType([StructField("blob", BinaryType())])
+NAME = StructType([StructField("name", StringType())])
+BLOB = StructType([StructField("blob", BinaryType())])
 
 
 class Step(StatefulProcessor):
@@ -49,7 +49,7 @@ class Step(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Names the state: all of it is one variable, since Spark analyzes each in every task."""
         self._handle = handle
-        self._tables = _Tables(handle.getMapState("tables", _NAME, _BLOB))
+        self._tables = SparkStore(handle.getMapState("tables", NAME, BLOB))
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -82,7 +82,7 @@ class Step(StatefulProcessor):
         from millstream.engine.state.store import ShardState
         from millstream.spark.worker.envelopes import NAMES
 
-        state = ShardState(self._tables, self._tables.read(_DOCUMENT))
+        state = ShardState(self._tables, self._tables.read(DOCUMENT))
         if woken:
             state.document.timer = None  # Spark forgets a timer that has expired
         clock = max(0, timer.getCurrentProcessingTimeInMs()) * 1000 if self.clock else None
@@ -91,7 +91,7 @@ class Step(StatefulProcessor):
             yield Row(**{name: getattr(made, name) for name in NAMES})
         if self.clock:
             self._set_timer(state, now)
-        self._tables.write(_DOCUMENT, state.document.to_json())
+        self._tables.write(DOCUMENT, state.document.to_json())
 
     def _set_timer(self, state: ShardState, now: int) -> None:
         wakes = self.stage.wakes(state, now)
@@ -122,7 +122,7 @@ def unpacked(stage: bytes) -> Stage:
     return made
 
 
-class _Tables:
+class SparkStore:
     """Spark's state as a store of blobs."""
 
     def __init__(self, state: Any) -> None:

@@ -28,6 +28,7 @@ from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.envelopes import Envelope, envelopes_in
 from millstream.spark.worker.marks import Follow, Marks
 from millstream.spark.worker.output import Output
+from millstream.spark.worker.samples import rejected_sample
 from millstream.spark.worker.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class StageRun:
         self.output = Output(stage.schema)
         self.counts = Counts()
         self._marks = Marks()
+        self._samples: dict[str, Envelope] = {}
         self._later: list[Iterator[None]] = []
         self._sent = 0
         self._read = 0
@@ -157,7 +159,7 @@ class StageRun:
             self._marks.end(mark)
         for envelope in self._marks.envelopes(self.stage.labels):
             self.output.send(envelope)
-        for envelope in self.counts.envelopes(self.home()):
+        for envelope in (*self.counts.envelopes(self.home()), *self._samples.values()):
             self.output.send(envelope)
 
     def reject(self, step: str, rows: pl.DataFrame, tasks: list[Task]) -> None:
@@ -165,6 +167,7 @@ class StageRun:
         if rows.height:
             for reason in rows["reason"].filter(rows["reason"].str.contains(LOOKS_LIKE)).head(1):
                 self.counts.example(step, reason)
+            self._samples.setdefault(step, rejected_sample(step, self.home(), rows))
             for task in tasks:
                 task.take(rows, self)
 

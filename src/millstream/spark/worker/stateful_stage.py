@@ -22,6 +22,7 @@ from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.envelopes import CALL, Envelope
 from millstream.spark.worker.python_stage import PythonStage
 from millstream.spark.worker.repair import Repair
+from millstream.spark.worker.samples import sampled
 
 _MOST_ROWS = 250_000
 MOST_SPLITS = 20
@@ -126,7 +127,7 @@ class Stage:
             spec.call_times.begin(time.perf_counter)
         with in_step(spec.name):
             outputs = shard.step([_arrival(e) for e in arrivals], watermark, now)
-            yield from _emitted(spec, label, outputs)
+            yield from _emitted(spec, label, len(self.labels), outputs)
         if spec.feeds_operators:
             split, reached = str(self.labels.index(label)), shard.clocks.output_watermark
             for each in self.labels:
@@ -152,13 +153,16 @@ def _arrival(envelope: Envelope) -> Arrival:
     return Arrival(envelope.payload, envelope.elements, bucket, envelope.value, port)
 
 
-def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[Envelope]:
+def _emitted(
+    spec: OperatorSpec[Any], label: int, shards: int, outputs: Outputs
+) -> Iterator[Envelope]:
     """The rows that a step emits, by tag, in an order that a repeated step repeats."""
     number = 0
     for tag, tables in sorted(outputs.items(), key=lambda each: each[0] != ROWS):
         if tag in (LATE, REJECTED) and tables:
             counted = sum(map(row_count, tables))
             yield Envelope(label, spec.name, "count", split=tag, value=counted)
+            yield from sampled(spec, label, shards, tag, tables[0])
         if tag != ROWS and tag not in spec.tags:
             continue
         if tag == ROWS:
@@ -166,6 +170,7 @@ def _emitted(spec: OperatorSpec[Any], label: int, outputs: Outputs) -> Iterator[
             tables = [] if rows is None else list(rows.iter_slices(_MOST_ROWS))
             if rows is not None:
                 yield Envelope(label, spec.name, "count", split="out", value=rows.height)
+                yield from sampled(spec, label, shards, tag, rows)
         for table in tables:
             if table.height:
                 number += 1
