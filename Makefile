@@ -5,7 +5,7 @@ heading := @printf '\n== %s\n'
 # A second pyspark on PYTHONPATH, as Spark's own guides put there, would hide the one in .venv.
 unexport PYTHONPATH
 
-.PHONY: help setup demo example test check lint docs soak faults bench format lock clean
+.PHONY: help setup demo example test archive check lint docs soak faults bench format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,13 +17,18 @@ demo: setup ## Process team scores live with Kafka and Spark, for a minute (ARGS
 	@$(python) -m examples.demo $(ARGS)
 
 NAME ?= word_count
-example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags, every_100_clicks, sensor_deltas, fraud, silent_accounts, running_words or dstream/…)
+example: setup ## Run an example (NAME=word_count, team_scores, sessions, hashtags, every_100_clicks, sensor_deltas, fraud, silent_accounts, running_words, funnel, customers, ad_clicks, orders or dstream/…)
 	@JAVA_HOME=$${JAVA_HOME:-$$(cat .venv/java-home)} PYSPARK_PYTHON=$(CURDIR)/$(python) \
 		$(python) examples/$(NAME).py $(ARGS)
 
-test: lint ## Run every check and test (ARGS=... are passed on to pytest)
+test: ## Run every check and test (ARGS=... are passed on to pytest)
+	@$(MAKE) --no-print-directory --jobs 2 lint archive
 	$(heading) 'Tests and examples in the documentation (pytest)'
-	@$(python) -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	@$(python) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# The tests run without it as well, with slower starts of Java.
+archive: setup ## Archive the classes of Spark, so that Java starts it faster in tests
+	@$(python) scripts/class_archive.py
 
 # What needs neither Spark nor Kafka.
 quick := $(addprefix tests/,model plan reference engine physical test_public_names.py test_error_pages.py test_docs.py)

@@ -19,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks import dstream_speed
 from benchmarks.answers import WrongAnswerError
 from benchmarks.bench import Bench
 from benchmarks.contender import ContenderError
@@ -46,6 +47,11 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--kafka", action="store_true", help="all from Kafka to Kafka, instead of from files"
+    )
+    parser.add_argument(
+        "--dstream",
+        action="store_true",
+        help="only DStream programs, against pyspark.streaming",
     )
     parser.add_argument(
         "--against",
@@ -84,6 +90,9 @@ def main() -> None:
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    if asked.dstream:
+        dstream_speed.measure(console, asked.quick, asked.json)
+        return
     before, processors = load(), Processors.now()
     sizes = QUICK if asked.quick else Sizes()
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ import polars as pl
 
 from benchmarks.inputs import Batch
 from benchmarks.kafka_topics import received
-from benchmarks.spec import COUNTED, DELAY_SECONDS, TITLES, Spec
+from benchmarks.spec import COUNTED, DELAY_SECONDS, INTERVAL_SECONDS, TITLES, Spec
 
 _ROW = ["start", "key", "n", "s"]
 
@@ -44,6 +44,8 @@ def _check_state(spec: Spec, fed: list[Batch]) -> int:
             expected = counts.select("key", n=pl.int_ranges(1, pl.col("n") + 1)).explode("n")
         case "deduplicate":
             expected = counts.select("key", n=pl.lit(1))
+        case "interval_join":
+            expected = _pairs(_scan(fed))
         case _:
             full = counts.select("key", full=pl.col("n") // COUNTED)
             expected = full.select("key", n=pl.lit(COUNTED).repeat_by("full")).explode("n")
@@ -55,6 +57,19 @@ def _check_state(spec: Spec, fed: list[Batch]) -> int:
             f"where {right} is right"
         )
     return found.height
+
+
+def _pairs(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The pairs of an interval join of the rows with themselves."""
+    length = INTERVAL_SECONDS * 1_000_000
+    times = rows.select("key", "price", time=pl.col("ts").dt.epoch("us"))
+    cell = pl.col("time") // length
+    left = times.select("key", "time", cell=pl.concat_list(cell, cell + 1)).explode("cell")
+    right = times.select("key", n="price", other="time", cell=pl.col("time") // length)
+    apart = pl.col("other") - pl.col("time")
+    return (
+        left.join(right, on=["key", "cell"]).filter(apart.is_between(0, length)).select("key", "n")
+    )
 
 
 def _sums(rows: pl.DataFrame) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -98,7 +99,7 @@ class Child:
             self.program.query.processAllAvailable()
         news = self._news(before)
         self._reported += len(news)
-        return {"batches": news}
+        return {"batches": news, "registry": _registry_seconds()}
 
     def idle(self, count: int) -> dict[str, Any]:
         """Waits until so many batches had nothing to read."""
@@ -124,6 +125,16 @@ class Child:
                 self.program.query.awaitTermination()  # raises what ended it
                 raise RuntimeError("the query ended")
             time.sleep(0.5)  # polling takes time from the query
+
+
+def _registry_seconds() -> float:
+    """The processor time of the thread that writes the registry; 0 if there is none."""
+    clocks = [
+        time.pthread_getcpuclockid(each.ident)
+        for each in threading.enumerate()
+        if each.name.startswith("millstream-registry") and each.ident is not None
+    ]
+    return sum(map(time.clock_gettime, clocks))
 
 
 def _seconds(progress: dict[str, Any]) -> float:

@@ -40,6 +40,7 @@ class Contender:
         self.title = TITLES[spec.engine]
         self.fed: list[Batch] = []
         self.progress: list[dict[str, Any]] = []
+        self._registry: list[float] = []
         folder = Path(spec.folder)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -63,6 +64,11 @@ class Contender:
     def session(self) -> int:
         """Identifies its processes."""
         return self._process.pid
+
+    @property
+    def registry_seconds(self) -> tuple[float, float]:
+        """The processor time that the registry has taken, after the first batch and the last."""
+        return self._registry[0], self._registry[-1]
 
     def ready(self) -> None:
         """Waits until its Spark has started."""
@@ -149,6 +155,7 @@ class Contender:
     def _progress(self, asked: str) -> dict[str, Any]:
         ended = self._ask(asked)
         self.progress += ended["batches"]
+        self._registry.append(ended.get("registry", 0.0))
         return ended
 
     def _ask(self, asked: str) -> dict[str, Any]:

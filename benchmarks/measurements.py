@@ -10,11 +10,13 @@ from benchmarks import inputs
 from benchmarks.bench import Bench, Seconds
 from benchmarks.contender import seconds_of
 from benchmarks.kafka_speed import ExactlyOnce, KafkaThroughput, Latency
+from benchmarks.large_batch import LargeBatch
 from benchmarks.live_keys import LiveKeys
+from benchmarks.registry_cost import RegistryCost
 from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
 from benchmarks.sliding import Slides
-from benchmarks.spec import COUNTED, Engine
+from benchmarks.spec import COUNTED, INTERVAL_SECONDS, Engine
 from benchmarks.state_speed import StateSpeed
 
 
@@ -163,6 +165,8 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     FirstBatch("first-batch", Target(1.5)),
     NoData("no-data", Target(0.35, unit="s")),
     LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
+    LargeBatch("large-batch", Target(2.0, unit="GB")),
+    RegistryCost("registry", Target(1.0, unit="%")),
     Slides("sliding", Target(3.0)),
     StateSpeed(
         "process",
@@ -192,6 +196,13 @@ MEASUREMENTS: tuple[Measurement, ...] = (
         "count_windows",
         ("millstream", "windows"),
         Target(0.5, at_least=True),
+    ),
+    StateSpeed(
+        "interval-join",
+        f"rows of two streams at most {INTERVAL_SECONDS} s apart, as many rows on each side",
+        "interval_join",
+        ("rocksdb", "interval_join"),
+        Target(1.5, at_least=True),
     ),
     KafkaThroughput("kafka-1k", Target(1.0, at_least=True), many_keys=False),
     KafkaThroughput("kafka-1m", Target(1.0, at_least=True), many_keys=True),

@@ -49,10 +49,14 @@ def _share(process: Path) -> int:
 
 
 class Peak:
-    """The most memory that a session had at a time, from the beginning until this is closed."""
+    """The most memory that a session had at a time, from the beginning until this is closed.
+
+    ``most_python`` is the most that Python alone had, which may have been at another time.
+    """
 
     def __init__(self, session: int) -> None:
         self.total = self.java = self.python = 0
+        self.most_python = 0
         self._session = session
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -77,5 +81,6 @@ class Peak:
     def _watch(self) -> None:
         while not self._over.wait(_EVERY_SECONDS):
             java, python = memory(self._session)
+            self.most_python = max(self.most_python, python)
             if java + python > self.total:
                 self.total, self.java, self.python = java + python, java, python

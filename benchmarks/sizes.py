@@ -19,6 +19,8 @@ class Sizes:
     live_keys: int = 10_000_000
     fewer_live_keys: int = 100_000
     sliding_keys: int = 100
+    large_batches: int = 100
+    """How many micro-batches are one large batch: 100,000,000 rows."""
     touched: int = 10_000
     """Keys in a batch while many are live."""
     warm_up: int = 2
@@ -71,6 +73,7 @@ QUICK = Sizes(
     live_keys=100_000,
     fewer_live_keys=10_000,
     sliding_keys=10,
+    large_batches=5,
     touched=1_000,
     warm_up=1,
     long_warm_up=1,

@@ -15,7 +15,9 @@ TITLES: dict[Engine, str] = {
     "rocksdb": "Spark, RocksDB store",
 }
 
-Program = Literal["windows", "process", "process_columns", "deduplicate", "count_windows"]
+Program = Literal[
+    "windows", "process", "process_columns", "deduplicate", "count_windows", "interval_join"
+]
 """Count and sum for each key and window; or one of the programs in ``state_programs``."""
 
 SCHEMA = "key bigint, price bigint, ts timestamp"
@@ -23,6 +25,8 @@ DELAY_SECONDS = 5
 """How far the watermark stays behind the newest event, for all contenders."""
 COUNTED = 100
 """The rows of a count window."""
+INTERVAL_SECONDS = 2
+"""How much later the right row of an interval join is, at most."""
 FILES = 2
 """How many files make up a micro-batch: one for each core, so that the cores share it evenly."""
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as users call it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 import millstream as ms
 from benchmarks.millstream_program import RunningJob
-from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, SCHEMA, Spec
+from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, INTERVAL_SECONDS, SCHEMA, Spec
 
 WITHIN = "1h"
 """How long an id counts as a duplicate: longer than all of the input."""
@@ -48,16 +49,30 @@ class MillstreamState(RunningJob):
     """A program of Millstream, from files to files."""
 
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
-        rows = ms.read_files(
-            f"{spec.input}/*",
-            schema=SCHEMA,
-            event_time="ts",
-            watermark=ms.bounded(DELAY_SECONDS),
-            max_files_per_batch=FILES,
-        )
-        results = _made(rows, spec)
+        if spec.program == "interval_join":
+            results = _joined(_rows(spec, "left"), _rows(spec, "right"))
+        else:
+            results = _made(_rows(spec), spec)
         written = results.write_files(spec.output, options={"compression": "snappy"})
         self.job = written.run("bench", checkpoint=spec.checkpoint, spark=spark)
+
+
+def _rows(spec: Spec, name: str = "rows") -> ms.Stream:
+    return ms.read_files(
+        f"{spec.input}/*",
+        schema=SCHEMA,
+        event_time="ts",
+        watermark=ms.bounded(DELAY_SECONDS),
+        max_files_per_batch=FILES,
+        name=name,
+    )
+
+
+def _joined(left: ms.Stream, right: ms.Stream) -> ms.Stream:
+    """Each row with rows of its key that are a little later, and with itself."""
+    return left.select("key").interval_join(
+        right.select("key", n="price"), on="key", between=(0, INTERVAL_SECONDS)
+    )
 
 
 def _made(rows: ms.Stream, spec: Spec) -> ms.Stream:
@@ -107,7 +122,11 @@ class NativeState:
         store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", store)
         files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
-        results = _native(files.parquet(f"{spec.input}/*"), spec)
+        if spec.program == "interval_join":
+            left, right = (files.parquet(f"{spec.input}/*") for _ in range(2))
+            results = _native_join(left, right)
+        else:
+            results = _native(files.parquet(f"{spec.input}/*"), spec)
         writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
         self.query = writer.outputMode("append").format("parquet").start(spec.output)
 
@@ -115,6 +134,14 @@ class NativeState:
         """Ends the query."""
         self.query.stop()
         return {"late": 0, "rejected": 0}
+
+
+def _native_join(left: DataFrame, right: DataFrame) -> DataFrame:
+    delay = f"{DELAY_SECONDS} seconds"
+    first = left.selectExpr("key", "ts").withWatermark("ts", delay)
+    second = right.selectExpr("key AS k", "price AS n", "ts AS t").withWatermark("t", delay)
+    near = f"key = k AND t BETWEEN ts AND ts + INTERVAL {INTERVAL_SECONDS} SECONDS"
+    return first.join(second, F.expr(near)).select("key", "n")
 
 
 def _native(rows: DataFrame, spec: Spec) -> DataFrame:

@@ -48,6 +48,8 @@ class Fraud(ms.Processor):
 
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
         if row["amount"] is None:
+            if state.asked is not None:
+                out.emit(card=row["card"], amount=state.asked)
             state.asked = None
             timers.answer.clear()
         elif row["amount"] < TINY:
@@ -64,6 +66,7 @@ class Fraud(ms.Processor):
         if timer.name == "forget":
             state.tried = False
         else:
+            state.asked = None
             out.to("alerts").emit(card=timer.key["card"], alert="blocked, for nobody answered")
 
 

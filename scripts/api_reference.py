@@ -20,6 +20,7 @@ SECTIONS = {
     "millstream.sources": "Sources",
     "millstream.stream": "Streams",
     "millstream.branches": "Streams",
+    "millstream.joins": "Streams",
     "millstream.pipeline": "Programs",
     "millstream.jobs.job": "Jobs",
     "millstream.reports.progress": "Jobs",
@@ -278,7 +279,9 @@ def in_millstream(line: str, names: list[str]) -> str:
     """A line of an example, in which Millstream's functions are called as users call them."""
     if not line.startswith((">>> ", "... ")):
         return line
-    call = re.compile(rf"(?<![\w.])({'|'.join(names)})(?=[(.])")
+    # A dot follows classes only: `timer.key` is of a parameter, not of the function `timer`.
+    classes = [name for name in names if name[0].isupper()]
+    call = re.compile(rf"(?<![\w.])(({'|'.join(names)})(?=\()|({'|'.join(classes)})(?=\.))")
     code_and_texts = re.split(r"""("[^"]*"|'[^']*')""", line)
     return "".join(
         part if part[:1] in ("'", '"') else call.sub(r"ms.\1", part) for part in code_and_texts

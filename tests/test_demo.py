@@ -54,6 +54,8 @@ def test_all_records_are_accounted_for_and_ctrl_c_leaves_nothing_behind(tmp_path
     check_panes(output)
     assert (tmp_path / "demo.svg").read_text(encoding="utf-8").startswith("<svg")
 
+    console = re.search(r"See it in a browser: http://127\.0\.0\.1:\d+\n", output)
+    assert console is not None
     assert list((tmp_path / "tmp").iterdir()) == []
     port = re.search(r"Kafka is at 127\.0\.0\.1:(\d+)", output)
     assert port is not None

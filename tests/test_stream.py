@@ -411,7 +411,7 @@ def test_a_bad_program_gets_its_error_before_anything_slow_is_imported() -> None
         ("withColumn", r"\.with_columns\("),
         ("show", r"\.write_console\(\)\.run\(\)"),
         ("writeStream", r"\.write_files\(…\)"),
-        ("join", r"\.union\(other\)"),
+        ("coGroup", r"ms\.cogroup\("),
         ("run", r"\.collect\(\)\.run\(\)"),
     ],
 )

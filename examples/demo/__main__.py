@@ -1,8 +1,8 @@
 """Shows Millstream at work: it reads team scores from Kafka and writes their totals, pane by pane.
 
 Starts a Kafka broker on this machine, a game that sends scores to it (out of order, some late, a
-few malformed), and a job that adds them up in windows of ten seconds. In the end it stops
-everything that it started, and draws what happened.
+few malformed), a job that adds them up in windows of ten seconds, and a console that shows all that
+in a browser. In the end it stops everything that it started, and draws what happened.
 """
 
 from __future__ import annotations

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from rich.console import Console
 
 from millstream.cli.interrupting import Interrupts, interrupts
 from millstream.cli.printing import progress_line
+from millstream.console.cluster import Cluster
+from millstream.console.serve import opened_console
+from millstream.console.settings import Settings
 from millstream.drawing.draw import Drawing
 from millstream.jobs.job import Job
 from millstream.kafka import local
 from millstream.kafka.admin.topics import create_topic
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.local.jars import Say, jars
+from millstream.model.errors import MillstreamError
 from millstream.reports.progress import Progress
+from millstream.system.data_directory import DATA
 from millstream.system.interrupts import interrupts_later
 
 from .picture import History
@@ -42,6 +50,7 @@ def run(console: Console, seconds: float | None) -> tuple[Moment, Drawing]:
             say("waiting for the first batch")
             while not (demo.progress().batches or demo.pressed.count):
                 time.sleep(_TICK)
+        console.print(f"See it in a browser: {demo.console}", soft_wrap=True, style="bold")
         with view_on(console) as view:
             demo.play(view, seconds)
             end = demo.count_the_rest(view)
@@ -60,12 +69,35 @@ def _started(running: ExitStack, say: Say) -> Demo:
     for topic in ("scores", "totals"):
         create_topic(connection, topic, partitions=2)
     say("starting Spark")
-    job = team_totals(servers).run("team-scores")
+    # What the console shows is recorded in the data directory, as for every job with a checkpoint.
+    running.callback(_set_data_directory, os.environ.get(DATA))
+    _set_data_directory(data)
+    job = team_totals(servers).run("team-scores", checkpoint=Path(data, "checkpoints"))
     running.callback(job.stop)
+    console = running.enter_context(_console(Path(data), servers))
     history = History()
     game = running.enter_context(Game(connection, history.add))
     board = running.enter_context(Scoreboard(connection))
-    return Demo(servers, job, game, board, history, running.enter_context(interrupts()))
+    pressed = running.enter_context(interrupts())
+    return Demo(servers, console, job, game, board, history, pressed)
+
+
+@contextmanager
+def _console(data: Path, servers: str) -> Iterator[str]:
+    """The console at its usual port, or if that is in use at another one; gives its address."""
+    with ExitStack() as opened:
+        try:
+            address = opened.enter_context(opened_console(Settings(data=data), Cluster(servers)))
+        except MillstreamError:
+            settings = Settings(port=0, data=data)
+            address = opened.enter_context(opened_console(settings, Cluster(servers)))
+        yield address
+
+
+def _set_data_directory(folder: str | None) -> None:
+    os.environ.pop(DATA, None)
+    if folder is not None:
+        os.environ[DATA] = folder
 
 
 def _stop_broker(data: str) -> None:
@@ -78,6 +110,7 @@ class Demo:
     """Everything that runs, and its display."""
 
     servers: str
+    console: str
     job: Job
     game: Game
     board: Scoreboard
@@ -120,4 +153,6 @@ class Demo:
         if progress.watermark_lag is not None:
             self.history.add(progress.watermark)
         now = datetime.now(UTC)
-        return Moment(now, hint, self.servers, self.game.produced, progress, self.board, news)
+        return Moment(
+            now, hint, self.servers, self.console, self.game.produced, progress, self.board, news
+        )

@@ -40,6 +40,7 @@ class Moment:
     hint: str
     """How long it runs, and how to end it."""
     servers: str
+    console: str
     produced: int
     progress: Progress
     board: Scoreboard
@@ -141,7 +142,7 @@ class Board:
             Group(_windows(moment, room), "", numbers, "", _legend()),
             title=Text(f"team scores · Kafka at {moment.servers}", "bold not dim"),
             title_align="left",
-            subtitle=Text(moment.hint, "dim"),
+            subtitle=Text(f"{moment.console} · {moment.hint}", "dim"),
             subtitle_align="right",
             border_style="dim",
             padding=(0, 1),

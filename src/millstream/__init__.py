@@ -6,6 +6,7 @@ when in processing time   trigger(ms.at_watermark(early=ms.every("1m")))
 how refinements relate    refine(ms.retracting)
 """
 
+from millstream.joins import cogroup
 from millstream.model.aggregates import (
     any_value,
     approx_distinct,
@@ -83,6 +84,7 @@ __all__ = [
     "at_watermark",
     "bounded",
     "calendar",
+    "cogroup",
     "collect",
     "collect_set",
     "combine",

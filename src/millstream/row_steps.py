@@ -56,6 +56,19 @@ class RowSteps(Writable):
         """
         return self._then(building.select(self.node, expressions, named, on_error))
 
+    def sql(self, query: str, on_error: OnError = "fail") -> Self:
+        """The rows that a query makes of this stream, which it calls ``stream``.
+
+        It has SELECT, FROM and WHERE, in Spark SQL. What needs more than one row at a time is an
+        error that names the method to use instead. ``on_error`` is as in ``filter``.
+
+        >>> import millstream as ms
+        >>> numbers = ms.from_rows([(1,), (2,)], schema="n int")
+        >>> numbers.sql("SELECT *, n * n AS square FROM stream WHERE n > 1").collect().run().rows()
+        [{'n': 2, 'square': 4}]
+        """
+        return self._then(building.sql(self.node, query, on_error))
+
     def with_columns(self, on_error: OnError = "fail", **named: Any) -> Self:
         """The rows with more columns, or with columns replaced; ``on_error`` is as in ``filter``.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from millstream.joins import Joins
 from millstream.model.aggregates import Collect
 from millstream.model.durations import Duration
 from millstream.model.errors import PlanError, in_step
@@ -30,12 +31,12 @@ from millstream.plan.types.schema import Schema
 from millstream.processors.deduplicate import Deduplicate
 from millstream.processors.latest import Latest
 from millstream.processors.sample import Sample
+from millstream.processors.top import Top
 from millstream.processors.update_state import UpdateState
-from millstream.row_steps import RowSteps
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stream(RowSteps):
+class Stream(Joins):
     """The rows at one place of a program. A stream is a value: each method returns a new one.
 
     ``key_by``, ``window``, ``trigger`` and ``refine`` are settings for the next ``aggregate`` or
@@ -266,6 +267,22 @@ class Stream(RowSteps):
         """
         return self.process(Sample(every), schema=self.schema)
 
+    def top(self, n: int, by: str) -> Stream:
+        """The changes of the ``n`` rows of each key with the greatest ``by``, over all time.
+
+        A row that gets into this list is emitted with the column ``kind`` ``"+"``, and the row that
+        it replaces, before it, with ``"-"``. Both have the event time of the new row. Of rows with
+        the same ``by``, the first stays; one in which it is null is never in the list.
+
+        >>> import millstream as ms
+        >>> scores = ms.from_rows(
+        ...     [("red", 3), ("red", 9), ("red", 5), ("red", 4)], schema="team string, points int")
+        >>> best = scores.key_by("team").top(2, by="points")
+        >>> [row["kind"] + str(row["points"]) for row in best.collect().run().rows()]
+        ['+3', '+9', '-3', '+5']
+        """
+        return self.process(Top(n, by, self.schema), schema=self.schema)
+
     def union(self, *others: Stream) -> Stream:
         """The rows of this stream and of others with the same columns.
 
@@ -289,7 +306,8 @@ class Stream(RowSteps):
     def late(self) -> Stream:
         """The late rows of this grouping: its input rows, with ``window`` and ``reason``.
 
-        The rows must not already have columns of these names.
+        The rows must not already have columns of these names. Those of a join have its columns,
+        null for the other side, with ``side`` (``"left"`` or ``"right"``) and ``reason``.
 
         >>> import millstream as ms
         >>> ms.from_rows([(1,), (2,)], schema="n int").group().late.schema.names

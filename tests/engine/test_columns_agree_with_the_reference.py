@@ -17,7 +17,7 @@ from chains import SHAPES, as_rows, chain_of
 from millstream.engine.exchange import scatter
 from millstream.engine.grouping import slice_tree
 from millstream.engine.grouping.folding import accumulator
-from millstream.engine.state import arrivals, parts
+from millstream.engine.state import arrivals, parts, resharding
 from millstream.model.errors import RunError
 from millstream.testing import Elements, Watermark, engines, replay, test_stream
 from scripts import (
@@ -33,7 +33,7 @@ from scripts import (
     waiting_triggers,
     windows,
 )
-from shards import CombiningGroups, ShardGroups
+from shards import CombiningGroups, RescaledGroups, ShardGroups
 
 PROGRAMS = [
     *((aggregate, values) for values in NUMBERS.values() for aggregate in AGGREGATES),
@@ -55,6 +55,9 @@ def outcome(what, **program):
 def _engines(monkeypatch):
     monkeypatch.setitem(engines.ENGINES, "shards", ShardGroups)
     monkeypatch.setitem(engines.ENGINES, "combining", CombiningGroups)
+    monkeypatch.setitem(engines.ENGINES, "rescaled", RescaledGroups)
+    # The keys of replays are one column of numbers.
+    monkeypatch.setattr(resharding, "key_columns", lambda table: ["key"])
 
 
 # What a shard does with many rows or windows, it does with few in some examples.
@@ -90,7 +93,7 @@ def assert_agree(what, engine, sizes, **program):
     refinements(),
     settings_of_windows(),
     st.sampled_from(PROGRAMS).flatmap(lambda p: st.tuples(st.just(p[0]), steps(8, values=p[1]))),
-    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
+    st.sampled_from(["columnar", "columnar", "shards", "combining", "rescaled"]),
     SIZES,
 )
 def test_a_grouping_gives_the_same_panes(window, trigger, refine, options, program, engine, sizes):
@@ -119,7 +122,7 @@ POLICIES = ("count", "clock")
     refinements(),
     settings_of_windows(lateness=0),
     st.sampled_from(PROGRAMS).flatmap(lambda p: st.tuples(st.just(p[0]), steps(8, values=p[1]))),
-    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
+    st.sampled_from(["columnar", "columnar", "shards", "combining", "rescaled"]),
     SIZES,
 )
 def test_windows_that_the_watermark_does_not_end_give_the_same_panes(
@@ -155,7 +158,7 @@ THAT_MERGE = [a for a in AGGREGATES if accumulator(a, "n", "value") is not None]
             st.sampled_from([-20, LAST_SECOND - 30]).flatmap(lambda t: steps(20, p[1], start=t)),
         )
     ),
-    st.sampled_from(["shards", "combining"]),
+    st.sampled_from(["shards", "combining", "rescaled"]),
     SIZES,
     st.sampled_from([1, 1_000_000]),
 )
@@ -222,7 +225,7 @@ def test_a_chain_of_groupings_gives_the_same_panes(shape, script, engine, sizes)
     refinements(),
     st.sampled_from(AGGREGATES),
     st.sampled_from(list(NUMBERS.values())).flatmap(lambda values: steps(8, values=values)),
-    st.sampled_from(["columnar", "columnar", "shards", "combining"]),
+    st.sampled_from(["columnar", "columnar", "shards", "combining", "rescaled"]),
     SIZES,
 )
 def test_windows_that_depend_on_values_give_the_same_panes(

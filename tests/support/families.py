@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,14 +24,21 @@ _AT_LAST = 20.0
 class Family:
     """A Python script in a session of its own. Leaving the ``with`` block ends all that is left."""
 
-    def __init__(self, script: Path, *arguments: Any, log: Path, scratch: Path) -> None:
+    def __init__(
+        self,
+        script: Path,
+        *arguments: Any,
+        log: Path,
+        scratch: Path,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
         self.log = log
         scratch.mkdir(parents=True, exist_ok=True)
         # Who is killed cleans nothing up: what Spark leaves behind goes with the test's folder.
         places = {
             "TMPDIR": str(scratch),
             "SPARK_LOCAL_DIRS": str(scratch),
-            "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} "
+            "SPARK_SUBMIT_OPTS": f"{environment.get('SPARK_SUBMIT_OPTS', '')} "
             f"-Djava.io.tmpdir={scratch}",
         }
         with log.open("ab") as output:
@@ -39,7 +47,7 @@ class Family:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **places},
+                env={**environment, **places},
                 start_new_session=True,
             )
 

@@ -1,7 +1,7 @@
-"""A job that dies at chosen points, each of them once: ``mortal.py FOLDER POINT=BATCH …``.
+"""Totals by windows, in a job that can die at chosen points, each of them once.
 
-It reads FOLDER/input, a file for each batch, and writes totals and late rows to files. At its end
-all input is processed. Where it dies it leaves a note of what it saw, FOLDER/deaths/POINT.
+It reads FOLDER/input, a file for each batch, and writes totals and late rows to files. Where it
+dies it leaves a note of what it saw, FOLDER/deaths/POINT.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import millstream as ms
-from families import bound_to_its_test
 from millstream.spark.driver.ledger import Ledger
 from millstream.stream import Stream
 from millstream.system.folders import Folder
@@ -28,12 +26,18 @@ Reach = Callable[[str, int], None]
 """What is called where a batch has come to a point."""
 
 
-def totals_of(scores: Stream, reach: Reach) -> Stream:
-    """Totals of teams by the minute: early, on time, late; each refinement takes back the last."""
+def timed(scores: Stream, reach: Reach) -> Stream:
+    """The scores with their event times."""
 
     def read(row: dict[str, Any]) -> dict[str, Any]:
         reach("read", row["batch"])
         return row
+
+    return scores.map(read, schema=COLUMNS).with_event_time("at", ms.bounded("10s"))
+
+
+def totals_of(scores: Stream, reach: Reach) -> Stream:
+    """Totals of teams by the minute: early, on time, late; each refinement takes back the last."""
 
     def add(total: int, row: dict[str, Any]) -> int:
         reach("step", row["batch"])
@@ -41,9 +45,7 @@ def totals_of(scores: Stream, reach: Reach) -> Stream:
 
     squares = ms.combine(create=int, add=add, extract=lambda total: total, returns="bigint")
     return (
-        scores.map(read, schema=COLUMNS)
-        .with_event_time("at", ms.bounded("10s"))
-        .key_by("team")
+        scores.key_by("team")
         .window(ms.fixed("1m"), allowed_lateness="1m")
         .trigger(ms.at_watermark(early=ms.after_count(2), late=ms.after_count(1)))
         .refine(ms.retracting)
@@ -51,15 +53,25 @@ def totals_of(scores: Stream, reach: Reach) -> Stream:
     )
 
 
+def pairs_of(scores: Stream) -> Stream:
+    """The even and the odd scores of a team in each minute, two by two."""
+    even = scores.filter("points % 2 = 0").window(ms.fixed("1m"), allowed_lateness="1m")
+    odd = scores.filter("points % 2 = 1").window(ms.fixed("1m"))
+    often = even.trigger(ms.at_watermark(early=ms.after_count(3), late=ms.after_count(1)))
+    return often.refine(ms.retracting).join(odd, on="team", how="full")
+
+
 def program(folder: Path, reach: Reach) -> ms.Pipeline:
-    """The totals of files, in files."""
+    """The totals and the pairs of files, in files."""
     scores = ms.read_files(
         folder / "input", format="json", schema=COLUMNS, max_files_per_batch=1, name="scores"
     )
+    scores = timed(scores, reach)
     totals = totals_of(scores, reach)
     return ms.pipeline(
         totals.write_files(folder / "totals", name="totals"),
         totals.late.write_files(folder / "late", name="late"),
+        pairs_of(scores).write_files(folder / "pairs", name="pairs"),
     )
 
 
@@ -84,7 +96,7 @@ def dying(folder: Path, points: dict[str, int]) -> Reach:
 
 def files_in(folder: Path) -> list[str]:
     """All that the job has written."""
-    places = [folder / name for name in ("totals", "late", "checkpoint")]
+    places = [folder / name for name in ("totals", "late", "moves", "pairs", "checkpoint")]
     files = [f for place in places for f in place.rglob("*") if f.is_file()]
     return sorted(str(file.relative_to(folder)) for file in files)
 
@@ -104,16 +116,3 @@ def arm(reach: Reach) -> None:
             reach("between two renames", int(to.split("-")[2]))
 
     Ledger.settle, Folder.move = settled, moved  # type: ignore[method-assign]
-
-
-def main(folder: Path, *killed_at: str) -> None:
-    bound_to_its_test()
-    points = {point: int(batch) for point, batch in (each.split("=") for each in killed_at)}
-    reach = dying(folder, points)
-    arm(reach)
-    job = program(folder, reach).run("totals", checkpoint=folder / "checkpoint")
-    job.process_all().stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

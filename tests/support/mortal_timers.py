@@ -1,8 +1,8 @@
-"""A job with timers that dies at chosen points, each of them once: ``mortal_timers.py FOLDER …``.
+"""A job that dies at chosen points, each of them once: ``mortal_timers.py FOLDER POINT=BATCH …``.
 
-It reads FOLDER/input, a file for each batch, and writes to FOLDER/moves what accounts report: each
-payment, a timer by event time for each payment, and one by the clock, which comes due while the job
-is down. It ends when all of these are there.
+Beside the totals of ``mortal``, it reads FOLDER/payments, a file for each batch, and writes to
+FOLDER/moves what accounts report: each payment, a timer by event time for each payment, and one by
+the clock, which comes due while the job is down. It ends when all of these are there.
 """
 
 from __future__ import annotations
@@ -63,15 +63,10 @@ class Account(ms.Processor):
 
 def program(folder: Path, reach: mortal.Reach) -> ms.Pipeline:
     """The moves of accounts, in files."""
-
-    def read(row: dict[str, Any]) -> dict[str, Any]:
-        reach("read", row["batch"])
-        return row
-
     payments = ms.read_files(
-        folder / "input", format="json", schema=COLUMNS, max_files_per_batch=1, name="payments"
+        folder / "payments", format="json", schema=COLUMNS, max_files_per_batch=1, name="payments"
     )
-    timed = payments.map(read, schema=COLUMNS).with_event_time("at", ms.bounded("10s"))
+    timed = payments.with_event_time("at", ms.bounded("10s"))
     moves = timed.key_by("account").process(
         Account(reach), schema="account string, what string, batch int, balance bigint"
     )
@@ -88,7 +83,8 @@ def main(folder: Path, *killed_at: str) -> None:
     points = {point: int(batch) for point, batch in (each.split("=") for each in killed_at)}
     reach = mortal.dying(folder, points)
     mortal.arm(reach)
-    job = program(folder, reach).run("moves", checkpoint=folder / "checkpoint")
+    both = ms.pipeline(mortal.program(folder, reach), program(folder, reach))
+    job = both.run("totals", checkpoint=folder / "checkpoint")
     job.process_all()
     until(lambda: moves_in(folder).height >= MOVES, job)
     job.stop()

@@ -6,9 +6,9 @@ The shard runtime (``state/``) knows operators by this protocol alone, and never
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -32,6 +32,9 @@ Outputs = defaultdict[str, list[pl.DataFrame]]
 """What a step emits, by tag."""
 BucketName = tuple[int | None, ...]
 """The values that name a bucket: the bounds of a window, or the number of a part of the keys."""
+
+PageName = tuple[BucketName, str]
+"""Names a page: a table of a bucket that is read only when the operator asks for it."""
 
 BUCKETS = 16
 """How many parts the keys of a shard are in, where buckets are parts of the keys."""
@@ -65,11 +68,30 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What a step gives: the new state, rows by tag, and facts by bucket."""
+    """What a step gives: the new state, rows by tag, and facts by bucket.
+
+    ``pages`` are those that are new or have changed; None removes one. All others stay.
+    """
 
     tables: Tables
     outputs: Outputs
     facts: dict[BucketName, Facts]
+    pages: Mapping[PageName, pl.DataFrame | None] = field(default_factory=dict)
+
+
+class Pages(Protocol):
+    """Reads the pages of buckets."""
+
+    def read(self, bucket: BucketName, name: str) -> pl.DataFrame:
+        """A page that is there."""
+
+
+class PagedTables(dict[str, pl.DataFrame]):
+    """The tables of some buckets, with what reads their pages."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame], pages: Pages) -> None:
+        super().__init__(tables)
+        self.pages = pages
 
 
 class Merging(Protocol):
@@ -148,6 +170,28 @@ class Sharing(Merging, Protocol):
         """
 
 
+@runtime_checkable
+class Timeline(Merging, Protocol):
+    """An operator may be one: its buckets are of event time, only added to, and let go of as a
+    whole.
+
+    A step is given the rows of the buckets that it reads, of all of them together, with the
+    watermark at which their bucket ``wakes``. The tables that it returns are rows to be added. Its
+    facts are of all rows of the buckets that it has read, and of the rows added to others.
+    """
+
+    def reads(
+        self,
+        batches: Mapping[str, pl.DataFrame],
+        buckets: Collection[BucketName],
+        awake: Collection[BucketName],
+    ) -> set[BucketName]:
+        """The buckets, of those that there are, that a step over these batches reads."""
+
+    def ends(self, bucket: BucketName) -> int:
+        """The watermark at which a bucket is let go of."""
+
+
 class Operator(Protocol):
     """A pure function of its arguments: no I/O, no clock, and the same bytes when it is repeated.
 
@@ -171,7 +215,8 @@ class Operator(Protocol):
     ) -> Stepped:
         """One step over some buckets: what has arrived at each port, then the watermark and clock.
 
-        The tables and batches hold all rows of these buckets, and of no other.
+        The tables and batches hold all rows of these buckets, and of no other. A shard gives
+        ``PagedTables``.
         """
 
 

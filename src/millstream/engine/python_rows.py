@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
+_EPOCH = datetime(1970, 1, 1)
 _PLAIN = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Float64, pl.String, pl.Boolean)
 """Types whose values Polars gives as rows have them, and faster than Arrow."""
 
@@ -17,12 +20,35 @@ def python_columns(table: pl.DataFrame) -> list[list[Any]]:
     >>> python_columns(pl.DataFrame({"n": [1, None], "tags": [["a"], []]}))
     [[1, None], [['a'], []]]
     """
-    return [
-        column.to_list()
-        if column.dtype in _PLAIN
-        else [row["of"] for row in python_rows(pa.table({"of": column.to_arrow()}))]
-        for column in table
-    ]
+    return [_python_column(column) for column in table]
+
+
+def row_maker(names: Sequence[str], made: type[dict[str, Any]]) -> Callable[..., list[Any]]:
+    """What makes rows of columns of values: as dicts of a class, with these names.
+
+    >>> row_maker(["n", "a b"], dict)([1, 2], ["x", "y"])
+    [{'n': 1, 'a b': 'x'}, {'n': 2, 'a b': 'y'}]
+    """
+    values = [f"v{number}" for number in range(len(names))]
+    items = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
+    given = ", ".join(values)
+    # Written out, as namedtuple does: twice as fast as dict(zip(names, values)).
+    code = f"lambda *columns: [made({{{items}}}) for {given}, in zip(*columns, strict=True)]"
+    make: Callable[..., list[Any]] = eval(code, {"made": made})
+    return make
+
+
+def _python_column(column: pl.Series) -> list[Any]:
+    if column.dtype in _PLAIN:
+        return column.to_list()
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_unit == "us":
+        epoch = _EPOCH if column.dtype.time_zone is None else _EPOCH.replace(tzinfo=UTC)
+        micros = column.to_physical().to_list()
+        try:  # eight times as fast as Arrow
+            return [None if each is None else epoch + timedelta(0, 0, each) for each in micros]
+        except OverflowError:
+            pass  # Arrow says which value is outside of the years 1 to 9999
+    return [row["of"] for row in python_rows(pa.table({"of": column.to_arrow()}))]
 
 
 def python_rows(table: pa.Table) -> list[dict[str, Any]]:

@@ -171,8 +171,12 @@ def instant_of(micros: pl.Expr) -> pl.Expr:
 
 
 def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl.DataFrame:
-    """What a grouping emitted, as rows: keys, aggregates, ``window``, ``pane`` and ``kind``."""
+    """What a grouping emitted, as rows: keys, aggregates, ``window``, ``pane`` and ``kind``.
+
+    Where nothing is taken back, users may have a column ``kind`` of their own.
+    """
     back = pl.col("sign") < 0
+    kind = pl.when(back).then(pl.lit("-")).otherwise(pl.lit("+"))
     info = [
         pl.when(back).then(f"old_{name}").otherwise(name).alias(name)
         if f"old_{name}" in panes.columns
@@ -184,7 +188,7 @@ def pane_rows(panes: pl.DataFrame, keys: list[str], aggregates: list[str]) -> pl
         *(pl.col(f"value {i}").alias(name) for i, name in enumerate(aggregates)),
         _window(panes, "of_start", "of_end").alias("window"),
         pl.struct(info).alias("pane"),
-        pl.when(back).then(pl.lit("-")).otherwise(pl.lit("+")).alias("kind"),
+        *([] if "kind" in (*keys, *aggregates) else [kind.alias("kind")]),
         pl.col("timestamp").alias(TIME),
         pl.col("sign").cast(pl.Int8).alias(SIGN),
     )

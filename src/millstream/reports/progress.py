@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from millstream.model.amounts import counted, length_in_words, rate_in_words
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
+from millstream.reports.samples import Sample
 from millstream.reports.steps import StepProgress
 
 State = Literal["starting", "running", "stopping", "stopped", "finished", "failed"]
@@ -83,6 +84,8 @@ class BatchReport:
     """What the watermark waits for, if that has been silent for long."""
     calls: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The seconds that callbacks of each processor took in all tasks together."""
+    samples: tuple[Sample, ...] = ()
+    """A few panes, late rows and rejected records."""
 
     @property
     def ended(self) -> float:

@@ -197,3 +197,9 @@ def test_decimals_that_are_equal_have_one_fingerprint_whatever_their_scale() -> 
         for each, scale in ((one, 2), (other, 3), (other, 1))
     ]
     assert made[0] == made[1] == made[2]
+
+
+def test_null_in_a_struct_has_another_fingerprint_than_zero():
+    values = pl.Series([{"n": 0}, {"n": None}, {"n": 0}])
+    zero, null, again = fingerprints(values)
+    assert zero == again != null

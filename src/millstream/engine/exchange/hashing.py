@@ -18,6 +18,8 @@ _Numbers: TypeAlias = npt.NDArray[np.uint64]
 _Next: TypeAlias = Callable[[_Numbers, _Numbers], _Numbers]
 """The hash of a sequence and one more number, from that of the sequence and the number."""
 _PRIME = np.uint64(1_099_511_628_211)
+_NULL = np.uint64(0x9E37_79B9_7F4A_7C15)
+"""What stands for null within a value that has a fingerprint."""
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -55,9 +57,11 @@ def _without_scale(values: pl.Series) -> pl.Series:
 
 
 def _hash_of(values: pl.Series, next: _Next) -> _Numbers:
+    # Zero is the hash of the number 0, too: that only costs time where keys are hashed.
+    null = np.uint64(0) if next is _added else _NULL
     if values.dtype == pl.Null:
-        return np.zeros(len(values), np.uint64)
-    return np.where(values.is_not_null().to_numpy(), _mixed(_of_values(values, next)), np.uint64(0))
+        return np.full(len(values), null)
+    return np.where(values.is_not_null().to_numpy(), _mixed(_of_values(values, next)), null)
 
 
 def _of_values(values: pl.Series, next: _Next) -> _Numbers:

@@ -62,7 +62,7 @@ class WindowDeferral:
     def is_final(self, bucket: BucketName, advance: Advance) -> bool:
         """Whether its window ends on time and expires with that, in this step."""
         compiled, end = self.compiled, self.until(bucket)
-        if compiled.results.keeps_elements or compiled.windowing.timestamp != "end":
+        if compiled.takes_retractions or compiled.windowing.timestamp != "end":
             return False
         expired = max(advance.watermark - compiled.windowing.allowed_lateness, START_OF_TIME)
         return advance.watermark_before < end <= expired
@@ -74,10 +74,14 @@ class WindowDeferral:
         rest = concatenated(*(table for table in tables if "new" not in table.columns))
         if rest is not None:
             folded.append(compiled.folded(rest))
-        return self.emitted(compiled.combined(pl.concat(folded, how="diagonal_relaxed")))
+        combined = compiled.combined(pl.concat(folded, how="diagonal_relaxed"))
+        return self._panes(combined, rest if compiled.results.keeps_elements else None)
 
     def emitted(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows as panes."""
+        return self._panes(rows)
+
+    def _panes(self, rows: pl.DataFrame, elements: pl.DataFrame | None = None) -> pl.DataFrame:
         shown = rows.with_columns(
             index=pl.lit(0, pl.Int64),
             timing=pl.lit("ON_TIME"),
@@ -85,4 +89,4 @@ class WindowDeferral:
             last=pl.lit(True),
             timestamp=pl.col("end") - 1,
         )
-        return self.compiled.results.of(shown, None).with_columns(order=pl.lit(1))
+        return self.compiled.results.of(shown, elements).with_columns(order=pl.lit(1))

@@ -7,6 +7,7 @@ that is computed over a stream with retractions, which take elements back.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -18,6 +19,11 @@ from millstream.engine.types import arrow_type
 from millstream.model import aggregates as described
 from millstream.model.aggregates import Aggregate, Combine
 from millstream.reference.aggregates import fold, misfit, promised_type
+
+
+@dataclass(frozen=True)
+class Gathered(described.Collect):
+    """All values in any order, for results that do not show it."""
 
 
 def remaining(elements: pl.DataFrame) -> pl.DataFrame:
@@ -61,6 +67,8 @@ def over_elements(aggregate: Aggregate, of: str | None, by: str | None) -> pl.Ex
     present = value.filter(there)
     in_time = present.sort_by(pl.col("time").filter(there), present)
     match aggregate:
+        case Gathered():
+            return present
         case described.Collect():
             return in_time
         case described.CollectSet():
