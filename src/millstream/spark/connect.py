@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,6 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from millstream.kafka.client.connection import Connection
 from millstream.model.errors import RunError
 from millstream.plan.nodes import Sink
 from millstream.plan.targets import Console, Each, Memory, Target
@@ -32,7 +31,7 @@ from millstream.sinks.kinds import sinks_of
 from millstream.spark.batches.commits import Commits, Stopped, written
 from millstream.spark.batches.kafka_losses import Losses
 from millstream.spark.batches.known_topics import KnownTopics
-from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.kafka import Topics, unopened
 from millstream.spark.worker.batch_clock import announce
 from millstream.spark.worker.envelopes import ARROW
 from millstream.spark.worker.pickling import pickled
@@ -80,7 +79,7 @@ class Remote:
     def batch(self, last: PythonStage | None, announces_clock: bool) -> RemoteBatch:
         """What the server is to do in each batch."""
         assert last is not None  # only this gives tasks the number of their batch
-        topics = [_unopened(each) for each in self._topics]
+        topics = [unopened(each) for each in self._topics]
         targets, checkpoint, fence = self._targets, self._checkpoint, self._fence
         return RemoteBatch(
             self._line, self._run, last, targets, topics, checkpoint, fence, announces_clock
@@ -215,12 +214,6 @@ def check_tables(sinks: Iterable[Sink]) -> None:
                 fix="leave mode='complete' out, or run the job in a session of its own",
                 step=sink.name,
             )
-
-
-def _unopened(topics: Topics) -> Topics:
-    """The same without clients, which do not travel."""
-    connection = topics.connection
-    return replace(topics, connection=Connection(connection.servers, connection.settings))
 
 
 def _view(line: str, batch: int) -> str:

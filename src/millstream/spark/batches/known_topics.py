@@ -20,6 +20,7 @@ from millstream.kafka.client.metadata import topic_ids
 from millstream.model.errors import KafkaError, RunError
 from millstream.spark.compat.offset_log import COMMITS, OFFSETS, entry_of, last_batch
 from millstream.spark.sources.kafka import Topics, offsets_of, source_lines
+from millstream.spark.sources.kafka_starts import keep_starts, starts_of
 from millstream.system.folders import Folder
 
 _FILE = "topics.json"
@@ -214,18 +215,11 @@ class KnownTopics:
         return sum(max(0, end - ends[0].get(n, 0)) for n, end in ends[1].items())
 
     def _forget_start(self, recreated: Recreated) -> None:
-        """The same where Spark has noted what the first batch is to begin with."""
-        place = self._folder()
-        selector = fs.FileSelector(f"{place.root}/spark/sources", allow_not_found=True)
-        for source in place.system.get_file_info(selector):
-            below = f"spark/sources/{source.base_name}"
-            if "0" not in place.names(below):
-                continue
-            version, _, note = place.read(f"{below}/0").decode(errors="replace").partition("\n")
-            if any(topic == recreated.name for topic, _ in recreated.topics.places(note)):
-                offsets = json.loads(note)
-                del offsets[recreated.name]
-                self._replace(below, "0", f"{version}\n{json.dumps(offsets)}")
+        """The same where the first batch is to begin."""
+        name = recreated.topics.source.name
+        starts = starts_of({name: recreated.topics}, self._checkpoint)
+        starts[name] = {at: n for at, n in starts[name].items() if at[0] != recreated.name}
+        keep_starts(self._folder(), starts)
 
     def _replace(self, below: str, name: str, text: str) -> None:
         """Writes a file under another name first: whoever is killed leaves no half of one."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from millstream.engine.state.blobs import READABLE, VERSION
 from millstream.model.errors import RunError
-from millstream.plan.nodes import FrameSource, SocketSource, Source
+from millstream.plan.nodes import FrameSource, KafkaSource, SocketSource, Source
 from millstream.spark.compat.offset_log import COMMITS, OFFSETS, is_entry, last_batch
+from millstream.spark.sources.kafka_starts import STARTS
 from millstream.system.folders import Folder
 
 PLAN = "plan.json"
@@ -62,7 +63,7 @@ def check_no_state(place: Folder) -> None:
 
 def check_logs(place: Folder, sources: Iterable[Source]) -> None:
     """MS210: the newest of what Spark has noted of the job cannot be read, or is gone."""
-    _check_log(place, "spark/metadata", _is_metadata)
+    _check_log(place, "spark/metadata", _is_object)
     begun, committed = last_batch(place, OFFSETS), last_batch(place, COMMITS)
     for log, newest in ((OFFSETS, begun), (COMMITS, committed)):
         if newest is not None:
@@ -74,6 +75,7 @@ def check_logs(place: Folder, sources: Iterable[Source]) -> None:
         return
     if "metadata" not in place.names("spark"):
         raise _damaged(place, "spark/metadata", "is missing")
+    _check_starts(place, sources, first=committed is None)
     there = place.folders("spark/sources")
     for number in _noted_sources(sources):
         if str(number) not in there:
@@ -81,16 +83,26 @@ def check_logs(place: Folder, sources: Iterable[Source]) -> None:
             raise _damaged(place, name, "is missing")
 
 
+def _check_starts(place: Folder, sources: Iterable[Source], first: bool) -> None:
+    """Checks what the job has noted of where topics begin, of which its first batch has need."""
+    if not any(isinstance(source, KafkaSource) and not source.bounded for source in sources):
+        return
+    _check_log(place, STARTS, _is_object)
+    if first and STARTS not in place.names() and not place.folders("spark/sources"):
+        raise _damaged(place, STARTS, "is missing")
+
+
 def _noted_sources(sources: Iterable[Source]) -> Iterator[int]:
     """The numbers of sources of which Spark notes more than offsets: where they begin, or files.
 
-    Of sockets it does not. A stream of the user's own may have any number of sources, so that the
-    numbers of those after it are not known.
+    Of sockets it does not, and of topics the job itself does. A stream of the user's own may have
+    any number of sources, so that the numbers of those after it are not known.
     """
     for number, source in enumerate(sources):
         if isinstance(source, FrameSource) and not source.bounded:
             return
-        if not isinstance(source, SocketSource):
+        of_topics = isinstance(source, KafkaSource) and not source.bounded
+        if not of_topics and not isinstance(source, SocketSource):
             yield number
 
 
@@ -106,8 +118,8 @@ def _check_log(place: Folder, name: str, is_right: Callable[[str], bool]) -> Non
         raise _damaged(place, name, "is empty or cut off")
 
 
-def _is_metadata(text: str) -> bool:
-    """Spark's id of the query."""
+def _is_object(text: str) -> bool:
+    """An object of JSON, such as Spark's id of the query."""
     return isinstance(json.loads(text), dict)
 
 

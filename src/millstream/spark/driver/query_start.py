@@ -16,6 +16,7 @@ from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.program import lower
 from millstream.spark.lower.shuffles import with_state
 from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.kafka_starts import starts_of
 from millstream.spark.sources.reading import reader
 from millstream.spark.worker.lookup_versions import LookupVersions
 
@@ -47,7 +48,8 @@ class QueryStart:
         # By the clock, Spark begins a batch whether or not there is something new.
         self._every = every or (_BY_CLOCK if self.by_clock else None)
         rows = f"{checkpoint.folder}/rows"
-        read = reader(spark, plan, True, rows, topics, checkpoint.file_tasks)
+        starts = starts_of(topics, checkpoint.folder)
+        read = reader(spark, plan, True, rows, topics, checkpoint.file_tasks, starts)
         lowering = Lowering(
             plan=plan,
             labels=checkpoint.labels,

@@ -20,10 +20,11 @@ from millstream.spark.lower.shuffles import Shuffle
 from millstream.spark.lower.source_frame import source_frame
 from millstream.spark.lower.stages import run_stages
 from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.sources.kafka_frame import TopicFrame
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.python_stage import PackedStage, PythonStage
 
-Read = Callable[[Source], DataFrame]
+Read = Callable[[Source], DataFrame | TopicFrame]
 """Reads a source."""
 
 
@@ -31,7 +32,8 @@ Read = Callable[[Source], DataFrame]
 class Lowered:
     """A program as a DataFrame, and the last Python stage, which writes the sinks.
 
-    Where that comes right after a shuffle, the stateful stage runs it, and ``last`` is None.
+    Where that comes right after a shuffle, the stateful stage runs it, and ``last`` is None. So it
+    is where it runs as records of Kafka are read.
     """
 
     frame: DataFrame
@@ -43,7 +45,8 @@ def lower(lowering: Lowering, read: Read, shuffle: Shuffle, apart: bool = False)
     plan = lowering.plan
     if len(plan.sources) == 1 and plan.stages == 1:
         (source,) = plan.sources
-        return _last(lowering, source_frame(lowering, source, read(source)), 0, source)
+        wide = source_frame(lowering, source, read(source), apart)
+        return _last(lowering, wide, 0, source, apart)
     frame = _all_sources(lowering, read)
     for stage in range(1, plan.stages):
         last = stage == plan.stages - 1
@@ -57,9 +60,9 @@ def lower(lowering: Lowering, read: Read, shuffle: Shuffle, apart: bool = False)
         else:
             made = _envelopes(shuffle(frame, operators))
             if last:
-                return _last(lowering, made, stage, None)
+                return _last(lowering, made, stage, None, apart)
             frame = _sent(lowering, made, stage, None)
-    return _last(lowering, _envelopes(frame), 0, None)
+    return _last(lowering, _envelopes(frame), 0, None, apart)
 
 
 def _all_sources(lowering: Lowering, read: Read) -> DataFrame:
@@ -89,5 +92,12 @@ def _sent(lowering: Lowering, wide: WideFrame, stage: int, source: Source | None
     return frame.mapInArrow(PackedStage(python), lowering.envelope)
 
 
-def _last(lowering: Lowering, wide: WideFrame, stage: int, source: Source | None) -> Lowered:
-    return Lowered(*run_stages(lowering, wide, stage, source, last=True))
+def _last(
+    lowering: Lowering, wide: WideFrame, stage: int, source: Source | None, apart: bool
+) -> Lowered:
+    frame, python = run_stages(lowering, wide, stage, source, last=True)
+    if not isinstance(frame, TopicFrame):
+        return Lowered(frame, python)
+    if apart:
+        return Lowered(frame.loaded(), python)
+    return Lowered(frame.mapInArrow(PackedStage(python), lowering.envelope), None)

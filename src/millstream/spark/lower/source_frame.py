@@ -14,7 +14,9 @@ from millstream.plan.types.schema import hidden
 from millstream.spark.columns import col
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.wide_frame import WideFrame
-from millstream.spark.sources.kafka import OFFSET, REJECTED, raw_columns
+from millstream.spark.sources import kafka_records as records
+from millstream.spark.sources.kafka_frame import TopicFrame, raw_columns
+from millstream.spark.sources.kafka_records import OFFSET_COLUMN, REJECTED_COLUMN
 from millstream.spark.sources.loading import named
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.step_columns import StepColumns
@@ -23,9 +25,16 @@ _PARSED = "__millstream_parsed"
 _GIVEN = "__millstream_given"
 
 
-def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFrame:
-    """The wide frame of a source of which Spark reads ``frame``."""
+def source_frame(
+    lowering: Lowering, source: Source, frame: DataFrame | TopicFrame, apart: bool = False
+) -> WideFrame:
+    """The wide frame of a source of which Spark reads ``frame``.
+
+    With ``apart``, the first Python stage does not run where records of Kafka are read.
+    """
     plan = lowering.plan
+    if isinstance(frame, TopicFrame):
+        return _topic_frame(lowering, frame, apart)
     if isinstance(source, TestSource):
         return _test_frame(lowering, source, frame)
     names = {name: f"__millstream_s{i}" for i, name in enumerate(_read_columns(lowering, source))}
@@ -41,10 +50,39 @@ def source_frame(lowering: Lowering, source: Source, frame: DataFrame) -> WideFr
     flag = None
     if may_reject(source) and not decodes(source) and not decodes_lines(source):
         flag = _PARSED
-        columns += [col(REJECTED), col(REJECTED).isNull().alias(flag)]
+        columns += [col(REJECTED_COLUMN), col(REJECTED_COLUMN).isNull().alias(flag)]
     (read,) = [i for i in plan.of(0, source, 0) if i.node is source]
     wide = WideFrame(frame.select(*columns), {read: StepColumns(names, flag, place=place)}, [])
-    wide.rejected = {} if flag is None else {read: REJECTED}
+    wide.rejected = {} if flag is None else {read: REJECTED_COLUMN}
+    lowering.types[read] = wide.types(read)
+    return wide
+
+
+def _topic_frame(lowering: Lowering, frame: TopicFrame, apart: bool) -> WideFrame:
+    """The records of topics: no more of them than the program reads.
+
+    A stage that does not run where they are read also needs what describes a record, if it decodes
+    them: it may have to say which one it rejects.
+    """
+    source = frame.topics.source
+    read_ = source.schema.names
+    if decodes(source):
+        read_ = raw_columns(source) if apart else ("value", *source.metadata)
+    names = {name: f"__millstream_s{i}" for i, name in enumerate(read_)}
+    text = records.TEXT if source.format == "text" else "value"
+    columns = {c: text if name == "value" else name for name, c in names.items()}
+    columns[SPLIT] = records.SPLIT
+    place = flag = None
+    if lowering.plan.is_ordered:
+        place = PLACE
+        columns[place] = records.PLACE
+    if source.format == "text":
+        flag = _PARSED
+        columns |= {REJECTED_COLUMN: records.REJECTED, flag: records.PARSED}
+    (read,) = [i for i in lowering.plan.of(0, source, 0) if i.node is source]
+    made = frame.with_columns_of(columns)
+    wide = WideFrame(made, {read: StepColumns(names, flag, place=place)}, [])
+    wide.rejected = {} if flag is None else {read: REJECTED_COLUMN}
     lowering.types[read] = wide.types(read)
     return wide
 
@@ -68,7 +106,7 @@ def _place(source: KafkaSource) -> Column:
     return F.struct(
         F.lit(source.name).alias("origin"),
         col(SPLIT).cast("string").alias("split"),
-        col(OFFSET).alias("offset"),
+        col(OFFSET_COLUMN).alias("offset"),
     )
 
 

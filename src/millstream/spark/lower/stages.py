@@ -16,6 +16,7 @@ from millstream.spark.lower.refused_sql import accepted
 from millstream.spark.lower.source_frame import has_splits
 from millstream.spark.lower.task_graph import TaskGraph
 from millstream.spark.lower.wide_frame import WideFrame
+from millstream.spark.sources.kafka_frame import TopicFrame
 from millstream.spark.types import arrow_of, struct_of
 from millstream.spark.worker.envelopes import NAMES
 from millstream.spark.worker.python_stage import PackedStage, PythonStage
@@ -25,7 +26,7 @@ _PLACE = "origin string, split string, offset bigint"
 
 def run_stages(
     lowering: Lowering, wide: WideFrame, stage: int, source: Source | None, last: bool
-) -> tuple[DataFrame, PythonStage]:
+) -> tuple[DataFrame | TopicFrame, PythonStage]:
     """Runs all steps of a stage, in the first stage those after one source.
 
     Returns the frame before the last Python stage, and that one, which is left to be run. ``last``
@@ -47,7 +48,7 @@ def run_stages(
         # The split of a Kafka record is also the slice that it is in.
         splits = has_splits(source) and (later or isinstance(source, KafkaSource))
         wide = _run_python(lowering, wide, graph, python, splits)
-    return wide.frame, python
+    return wide.read, python
 
 
 def _run_jvm(lowering: Lowering, wide: WideFrame, steps: list[Instance]) -> None:
@@ -91,4 +92,4 @@ def _run_python(
         carried.append(SPLIT)
     schema = StructType(fields)
     python.schema = arrow_of(schema)
-    return WideFrame(wide.frame.mapInArrow(PackedStage(python), schema), steps, carried)
+    return WideFrame(wide.read.mapInArrow(PackedStage(python), schema), steps, carried)

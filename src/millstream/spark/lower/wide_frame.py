@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from millstream.physical.plan import Instance
 from millstream.spark.columns import col
+from millstream.spark.sources.kafka_frame import TopicFrame
 from millstream.spark.worker.step_columns import StepColumns
 
 
@@ -36,14 +37,25 @@ class WideFrame:
     _numbers = count()
 
     def __init__(
-        self, frame: DataFrame, steps: dict[Instance, StepColumns], carried: list[str]
+        self, frame: DataFrame | TopicFrame, steps: dict[Instance, StepColumns], carried: list[str]
     ) -> None:
-        self.frame = frame
+        self.read = frame
         self.steps = steps
         self.carried = carried
         self.rejected: dict[Instance, str] = {}
         self.untimed: dict[Instance, str] = {}
         self.marks: dict[Instance, str] = {}
+
+    @property
+    def frame(self) -> DataFrame:
+        """The DataFrame; records of Kafka enter the JVM only if a step is to run there."""
+        if isinstance(self.read, TopicFrame):
+            self.read = self.read.loaded()
+        return self.read
+
+    @frame.setter
+    def frame(self, frame: DataFrame) -> None:
+        self.read = frame
 
     def new_name(self) -> str:
         """A name that no column has."""
@@ -51,7 +63,7 @@ class WideFrame:
 
     def types(self, instance: Instance) -> StructType:
         """The types of a step's rows."""
-        schema = self.frame.schema
+        schema = self.read.schema
         struct = StructType()
         for name, column in self.steps[instance].columns.items():
             struct = struct.add(name, schema[column].dataType)
@@ -63,6 +75,10 @@ class WideFrame:
         others = [*self.rejected.values(), *self.untimed.values(), *self.marks.values()]
         names = [*(n for step in steps.values() for n in step.names()), *others, *self.carried]
         rows = [has_row(step) for step in steps.values()]
+        self.steps = steps
+        if isinstance(self.read, TopicFrame):
+            self.read = self.read.only(names)
+            return
         needed = [here for here in rows if here is not None]
         if steps and len(needed) == len(rows) and not self.marks and not self.untimed:
             needed += [F.col(name).isNotNull() for name in self.rejected.values()]
@@ -71,7 +87,6 @@ class WideFrame:
         # Spark hands on no rows without columns, and they are counted.
         kept = [col(name) for name in dict.fromkeys(names)]
         self.frame = self.frame.select(*(kept or [F.lit(True).alias(self.new_name())]))
-        self.steps = steps
 
     def add(self, step: StepColumns, columns: Mapping[str, Column]) -> None:
         """Adds columns that expressions over the step's own names make, where it has rows."""

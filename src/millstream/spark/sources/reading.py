@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from millstream.engine.rows import fitting
+from millstream.kafka.client.positions import BEGINNING, END
 from millstream.physical.plan import Physical
 from millstream.plan.layouts import listing_options
 from millstream.plan.nodes import (
@@ -23,7 +25,8 @@ from millstream.plan.nodes import (
     unknown_kind,
 )
 from millstream.spark.sources.file_tasks import TASKS, FileTasks
-from millstream.spark.sources.kafka import Topics, check_unchanged, records
+from millstream.spark.sources.kafka import Offsets, Topics, check_unchanged
+from millstream.spark.sources.kafka_frame import TopicFrame, with_all_columns
 from millstream.spark.sources.loading import NAMES, named
 from millstream.spark.sources.socket import lines_sent
 from millstream.spark.types import arrow_of, struct_of
@@ -39,13 +42,14 @@ def reader(
     folder: str | None,
     topics: Mapping[str, Topics],
     file_tasks: FileTasks | None = None,
-) -> Callable[[Source], DataFrame]:
+    starts: Mapping[str, Offsets] = MappingProxyType({}),
+) -> Callable[[Source], DataFrame | TopicFrame]:
     """What reads a source: all of it at once, or as a stream.
 
     Spark would read a table again in each micro-batch of a stream. So in a stream, rows that are
     given are files, too, in a ``folder`` of the job's own. Of files that Python loads, it reads no
     more than the names where Python can open them. ``file_tasks`` says in how many tasks ticks are
-    made.
+    made, and ``starts`` where topics begin that are read as a stream.
     """
 
     def as_stream(source: Source, frame: DataFrame) -> DataFrame:
@@ -53,7 +57,15 @@ def reader(
         path = _copied(source, frame, folder, topics.get(source.name))
         return spark.readStream.schema(frame.schema).parquet(path)
 
-    def read(source: Source) -> DataFrame:
+    def records(source: KafkaSource) -> TopicFrame:
+        mine = topics[source.name]
+        if not source.bounded:
+            return TopicFrame(spark, mine, starts[source.name], None)
+        assert source.until is not None
+        begins = mine.offsets(source.start, BEGINNING)
+        return TopicFrame(spark, mine, begins, mine.offsets(source.until, END))
+
+    def read(source: Source) -> DataFrame | TopicFrame:
         match source:
             case FilesSource(bounded=True) if streaming:
                 return as_stream(source, _files(spark, plan, source, False))
@@ -68,9 +80,9 @@ def reader(
                 frame = _rows(spark, source)
                 return as_stream(source, frame) if streaming else frame
             case KafkaSource(bounded=True) if streaming:
-                return as_stream(source, records(spark, topics[source.name], False))
+                return as_stream(source, with_all_columns(records(source)).loaded())
             case KafkaSource():
-                return records(spark, topics[source.name], streaming)
+                return records(source)
             case SocketSource():
                 return lines_sent(spark, source)
             case RateSource():

@@ -22,7 +22,7 @@ from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.pickling import pickled
-from millstream.spark.worker.stage_run import StageRun
+from millstream.spark.worker.stage_run import Describe, StageRun
 from millstream.spark.worker.step_columns import StepColumns
 from millstream.spark.worker.tasks.task import Task
 
@@ -51,9 +51,13 @@ class PackedStage:
     def __init__(self, stage: PythonStage) -> None:
         self._stage = pickled(replace(stage, batch=None))  # the same bytes for each batch
         self._batch = stage.batch
+        self.in_turn = stage.slices == "splits"
+        """Whether the rows of a split must end before those of another begin."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return replace(_unpacked(self._stage), batch=self._batch)(batches)
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], describe: Describe | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        return replace(_unpacked(self._stage), batch=self._batch)(batches, describe)
 
 
 @dataclass(kw_only=True)
@@ -100,17 +104,20 @@ class PythonStage:
     clock: int | None = None
     """The clock, if it is the same for all that this ever runs over; else that of the batch."""
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(
+        self, batches: Iterable[pa.RecordBatch], describe: Describe | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Runs over a partition; ``describe`` returns the record of a row of the newest batch."""
         context = TaskContext.get()
         number = context.partitionId() if context else 0
-        run = StageRun(self, number)
+        run = StageRun(self, number, describe)
         with run.careful():
             for batch in batches:
                 for place, part in self._places(batch):
                     if place is not None and run.place not in (None, place):
                         run.end()
                         yield from run.output.batches()
-                        run = StageRun(self, number)
+                        run = StageRun(self, number, describe)
                     run.is_of(place)
                     run.take(part)
                     yield from run.output.batches()

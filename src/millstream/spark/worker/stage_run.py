@@ -34,17 +34,21 @@ from millstream.spark.worker.tasks.task import Task
 if TYPE_CHECKING:
     from millstream.spark.worker.python_stage import PythonStage
 
+Describe = Callable[[int], dict[str, Any]]
+
 
 class StageRun:
     """A Python stage at work: what its tasks share while they take the rows of one partition.
 
     ``number`` is that of the partition or shard. ``split`` is the split that the rows which tasks
     take now are of. ``where`` is set while files are loaded: it returns the file, and the line if
-    that is known, of a row by its place among those that are loaded now.
+    that is known, of a row by its place among those that are loaded now. ``describe`` is set where
+    records of Kafka are read: it returns the record of a row by its place among those taken now.
     """
 
-    def __init__(self, stage: PythonStage, number: int) -> None:
+    def __init__(self, stage: PythonStage, number: int, describe: Describe | None = None) -> None:
         self.stage = stage
+        self.describe = describe
         self.split = ""
         self.where: Callable[[int], str] | None = None
         self.place: str | None = None

@@ -30,7 +30,8 @@ class Decode(RejectingTask):
         made = columns.hstack(rows.select(*self.source.metadata, *hidden_in(rows)))
         if why:
             bad = sorted(why)
-            records = [record_text(self._described(r)) for r in rows[bad].iter_rows(named=True)]
+            describe = run.describe or (lambda place: self._described(rows.row(place, named=True)))
+            records = [record_text(describe(place)) for place in bad]
             lines = rejected_rows(self.step, [why[place] for place in bad], records)
             run.reject(self.step, lines, self.rejected)
             made = made[[place for place in range(made.height) if place not in why]]
