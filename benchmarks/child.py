@@ -53,7 +53,7 @@ def program_of(spec: Spec) -> Callable[[Spec, SparkSession], Program]:
 
 def session_for(spec: Spec) -> SparkSession:
     """Millstream's session, for all contenders."""
-    spark = local_session("bench", PARTITIONS, kafka=bool(spec.servers))
+    spark = local_session("bench", PARTITIONS)
     spark.sparkContext.setLogLevel("ERROR")
     # Contenders take turns. A contender that waits looks for files once a second, and
     # postpones the maintenance of its state store, which would run in the turn of another.

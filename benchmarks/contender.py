@@ -19,6 +19,7 @@ from benchmarks.inputs import Batch, put
 from benchmarks.kafka_topics import made, send
 from benchmarks.memory import processes
 from benchmarks.spec import TITLES, Spec
+from millstream.kafka.local.jars import jars
 
 MOST_SECONDS = 600
 """How long an answer may take."""
@@ -47,7 +48,7 @@ class Contender:
         if spec.servers:
             made(spec)
         self._log = folder.with_suffix(".log")
-        submit = f"--driver-memory {driver_memory} pyspark-shell"
+        submit = f"--driver-memory {driver_memory}{_connector(spec)} pyspark-shell"
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.child", spec.to_json()],
@@ -181,6 +182,13 @@ class Contender:
 
     def _last_output(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
+
+
+def _connector(spec: Spec) -> str:
+    """What Spark's own source and sink need to reach Kafka."""
+    if not spec.servers or spec.engine == "millstream":
+        return ""
+    return f" --jars {','.join(map(str, jars('connector')))}"
 
 
 def seconds_of(progress: dict[str, Any]) -> float:

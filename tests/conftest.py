@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+import topics
 from millstream.kafka import local
+from millstream.kafka.admin.topics import delete_records
+from millstream.kafka.client.connection import Connection
+from millstream.kafka.client.positions import Position
 from millstream.kafka.local.cluster import Cluster
-from millstream.kafka.local.jars import jars
 from millstream.kafka.local.registry import STATE, forget
 from millstream.system.data_directory import DATA
 
@@ -85,12 +88,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     local.down(data)
 
 
+@pytest.fixture
+def trimmed(broker: Cluster) -> str:
+    """A topic of 20 records of which the first 10 are gone."""
+    name = topics.new_topic(broker.servers)
+    topics.put(broker.servers, name, map(str, range(20)))
+    delete_records(Connection(broker.servers), name, Position("offset", 10))
+    return name
+
+
 @pytest.fixture(scope="session")
 def spark_stops() -> Iterator[None]:
-    """The Spark session that tests share, with the connector to Kafka, ends when they are done."""
+    """The Spark session that tests share ends when they are done."""
     from millstream.testing.on_spark import replay_session  # most tests need no Spark
 
-    jars("connector")  # a session takes what is there when it is made
     yield
     if replay_session.cache_info().currsize:  # those that only might need it do not start it
         replay_session().stop()

@@ -23,7 +23,7 @@ from millstream.jobs.job import Job
 from millstream.kafka import local
 from millstream.kafka.admin.topics import create_topic
 from millstream.kafka.client.connection import Connection
-from millstream.kafka.local.jars import Say, jars
+from millstream.kafka.local.jars import Say
 from millstream.model.errors import MillstreamError
 from millstream.reports.progress import Progress
 from millstream.system.data_directory import DATA
@@ -62,7 +62,6 @@ def run(console: Console, seconds: float | None) -> tuple[Moment, Drawing]:
 
 def _started(running: ExitStack, say: Say) -> Demo:
     data = running.enter_context(tempfile.TemporaryDirectory(prefix="millstream-demo-"))
-    jars("connector", say)
     running.callback(_stop_broker, data)
     servers = local.up(port=0, data=data, say=say).servers
     connection = Connection(servers)

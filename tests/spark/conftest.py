@@ -5,10 +5,6 @@ from __future__ import annotations
 import pytest
 
 import millstream as ms
-import topics
-from millstream.kafka.admin.topics import delete_records
-from millstream.kafka.client.connection import Connection
-from millstream.kafka.client.positions import Position
 from millstream.spark.sources.kafka import Topics, opened_topics
 
 
@@ -27,12 +23,3 @@ def opened(broker):
         return list(opened_topics(stream.node for stream in read).values())
 
     return opened
-
-
-@pytest.fixture
-def trimmed(broker):
-    """A topic of 20 records of which the first 10 are gone."""
-    name = topics.new_topic(broker.servers)
-    topics.put(broker.servers, name, map(str, range(20)))
-    delete_records(Connection(broker.servers), name, Position("offset", 10))
-    return name

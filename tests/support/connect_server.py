@@ -9,7 +9,6 @@ import threading
 from pyspark.sql import SparkSession
 
 from families import bound_to_its_test
-from millstream.kafka.local.jars import jars
 from millstream.spark.driver.stderr_filter import LOGGING
 
 
@@ -24,7 +23,6 @@ def main(port: str) -> None:
         "spark.driver.extraJavaOptions": LOGGING,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.jars": ",".join(map(str, jars("connector"))),
         "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
     }

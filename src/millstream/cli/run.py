@@ -22,9 +22,7 @@ from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.registry import Registry, job_id, opened_registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import MillstreamError
-from millstream.pipeline import Pipeline
 from millstream.plan.names import checked_job_name
-from millstream.plan.nodes import KafkaSource, walk
 from millstream.reports.outcome import error_text
 from millstream.system.interrupts import on_termination
 
@@ -95,7 +93,7 @@ def command(
         sys.argv = [str(application.file)]  # what the job is recorded as
         spark = None
         if master is not None:
-            spark = _session(master, job_name, application, pipeline, spark_settings)
+            spark = _session(master, job_name, application, spark_settings)
         try:
             # While it starts, and in bounded input, SIGTERM does what Ctrl-C does; wait() has both.
             with on_termination(signal.default_int_handler):
@@ -168,12 +166,10 @@ def _session(
     master: str,
     name: str,
     application: Application,
-    pipeline: Pipeline,
     settings: dict[str, str],
 ) -> Any:
     from millstream.spark.driver.session import session_on
 
-    kafka = any(isinstance(node, KafkaSource) for node in walk(*pipeline.sinks))
-    session = session_on(master, name, kafka, settings)
+    session = session_on(master, name, settings)
     session.sparkContext.addPyFile(str(application.file.absolute()))  # its functions run there
     return session

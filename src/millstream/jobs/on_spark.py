@@ -63,11 +63,11 @@ def prepare(request: Request, plan: Physical, streaming: bool, announce: Announc
     # First what can fail within seconds.
     empty = check_files(plan.sources) if shares_files(spark) else []
     topics = opened_topics(plan.sources)
-    made = spark or local_session(request.name, kafka=bool(topics), announce=announce)
+    made = spark or local_session(request.name, announce=announce)
     announce("starting the query")
     with explained():
         check_session(made, streaming)
-        session = checked_session(made, streaming, kafka=bool(topics))
+        session = checked_session(made, streaming)
     if is_remote(session):
         check_tables(plan.sinks)
     if plan.loaded and not sees_files(session):

@@ -17,6 +17,7 @@ from millstream.model.errors import KafkaError, RunError
 from millstream.spark.batches import known_topics
 from millstream.spark.batches.known_topics import KnownTopics
 from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.kafka_starts import starts_of
 
 
 def noted_ends(folder: Path, batch: int) -> list:
@@ -62,12 +63,12 @@ def test_a_job_that_has_read_nothing_forgets_where_it_was_to_begin(tmp_path, bro
     topic = topics.new_topic(broker.servers)
     read = opened(topic, start="latest", on_data_loss="continue")
     KnownTopics(read, str(tmp_path)).resume()
-    start = tmp_path / "spark/sources/0/0"
-    start.parent.mkdir(parents=True)
-    start.write_text(f'\0v1\n{{"{topic}":{{"0":5}}}}')
+    topics.put(broker.servers, topic, ["a", "b"])
+    named = {each.source.name: each for each in read}
+    assert starts_of(named, str(tmp_path)) == {topic: {(topic, 0): 2}}
     topics.create_again(broker.servers, topic)
     KnownTopics(read, str(tmp_path)).resume()
-    assert start.read_text() == "\0v1\n{}"
+    assert starts_of(named, str(tmp_path)) == {topic: {}}, "the new one is read from its beginning"
 
 
 def test_a_damaged_file_of_topics_is_refused(tmp_path, broker, opened):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from millstream.spark.compat.messages import (
-    DATA_LOSS,
     FAILED,
-    KAFKA_RAISED,
     NO_PATH,
     without_condition,
 )
@@ -25,10 +23,6 @@ def test_an_error_of_sql_says_what_and_where():
     assert without_condition(DIVIDED).startswith("Division by zero")
 
 
-def test_a_path_and_the_reasons_of_kafka_are_found():
+def test_a_path_is_found():
     path = "[PATH_NOT_FOUND] Path does not exist: file:/in. SQLSTATE: 42K03"
     assert NO_PATH.search(path)["path"] == "file:/in"
-    lost = "set failOnDataLoss to false.\nReason: offsets are gone\n"
-    assert DATA_LOSS.search(lost)["what"] == "offsets are gone"
-    raised = KAFKA_RAISED.search("org.apache.kafka.common.errors.TimeoutException: too slow.\n")
-    assert (raised["kind"], raised["why"]) == ("Timeout", "too slow")

@@ -44,7 +44,9 @@ def lowered(monkeypatch):
     monkeypatch.setattr(program, "run_stages", run_stages)
     monkeypatch.setattr(program, "PackedStage", lambda stage: stage)
     monkeypatch.setattr(
-        program, "source_frame", lambda lowering, source, frame: program._envelopes(frame)
+        program,
+        "source_frame",
+        lambda lowering, source, frame, apart=False: program._envelopes(frame),
     )
     monkeypatch.setattr(program.DataFrame, "union", Frame.union)
 

@@ -6,8 +6,11 @@ import pytest
 
 import millstream as ms
 from millstream.engine.rows import PLACE, SPLIT
+from millstream.kafka.client.connection import Connection
 from millstream.spark.lower.source_frame import has_splits, source_frame
-from millstream.spark.sources.kafka import OFFSET, REJECTED
+from millstream.spark.sources.kafka import Topics
+from millstream.spark.sources.kafka_frame import TopicFrame
+from millstream.spark.sources.kafka_records import OFFSET_COLUMN, REJECTED_COLUMN
 from millstream.spark.worker.envelopes import NAMES
 from millstream.testing import test_stream
 from programs import lowering_of
@@ -46,7 +49,7 @@ def test_of_files_that_python_loads_spark_reads_no_more_than_names(spark):
 
 KAFKA = (
     f"value binary, key binary, topic string, partition int, offset bigint, timestamp timestamp, "
-    f"`{SPLIT}` int, `{OFFSET}` bigint"
+    f"`{SPLIT}` int, `{OFFSET_COLUMN}` bigint"
 )
 
 
@@ -63,11 +66,49 @@ def test_records_have_their_places_where_the_order_of_rows_counts(spark, ordered
 def test_records_that_spark_itself_rejects_have_a_flag(spark):
     texts = ms.read_kafka("scores", format="text", servers="x:1", name="scores")
     _, wide = made_of(
-        spark, texts, f"{KAFKA.replace('value binary', 'value string')}, `{REJECTED}` string"
+        spark, texts, f"{KAFKA.replace('value binary', 'value string')}, `{REJECTED_COLUMN}` string"
     )
     ((instance, columns),) = wide.steps.items()
-    assert wide.rejected == {instance: REJECTED}
+    assert wide.rejected == {instance: REJECTED_COLUMN}
     assert columns.flag in wide.frame.columns
+
+
+@pytest.fixture
+def topic_frame(spark):
+    """The wide frame of records that are read when it is known what happens to them."""
+
+    def topic_frame(stream, apart=False):
+        made = lowering_of(stream.collect("all"))
+        (source,) = made.plan.sources
+        topics = Topics(source, Connection("x:1"), {"scores": 2}, {"scores": "id"})
+        read = TopicFrame(spark, topics, {}, None)
+        return source_frame(made, source, read, apart)
+
+    return topic_frame
+
+
+def columns_of(wide):
+    return [column for _, column in wide.read.columns_of]
+
+
+def test_no_more_is_read_of_records_than_the_program_needs(topic_frame):
+    scores = ms.read_kafka("scores", "n int", metadata="key", servers="x:1", name="scores")
+    assert columns_of(topic_frame(scores)) == ["value", "key", "split"]
+    ordered = scores.key_by("n").changes()
+    assert columns_of(topic_frame(ordered)) == ["value", "key", "split", "place"]
+    apart = columns_of(topic_frame(scores, apart=True))
+    assert apart == ["value", "key", "partition", "offset", "timestamp", "split"]
+    raw = ms.read_kafka("scores", format="raw", servers="x:1", name="scores")
+    assert columns_of(topic_frame(raw))[-2:] == ["headers", "split"]
+
+
+def test_text_that_is_none_is_flagged_where_it_is_read(topic_frame):
+    texts = ms.read_kafka("scores", format="text", servers="x:1", name="scores")
+    wide = topic_frame(texts)
+    assert columns_of(wide) == ["text", "split", "rejected", "parsed"]
+    ((_, columns),) = wide.steps.items()
+    assert columns.flag == "__millstream_parsed"
+    assert wide.read.schema[SPLIT].dataType.simpleString() == "int"
 
 
 def test_a_replay_has_envelopes_beside_its_rows(spark):

@@ -11,12 +11,14 @@ import topics
 from millstream.kafka.admin.groups import describe_group
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import topic_names
+from millstream.kafka.client.positions import BEGINNING, END
 from millstream.kafka.delivery.kafka_slice import KafkaSlice
 from millstream.kafka.delivery.markers import MARKERS, prepare_markers
 from millstream.kafka.delivery.records import Records
 from millstream.kafka.delivery.transactions import transactions
 from millstream.model.errors import PlanError
-from millstream.spark.sources.kafka import Positions, _options
+from millstream.plan.positions import Position
+from millstream.spark.sources.kafka import Positions
 
 
 def test_a_pattern_is_not_for_the_topics_that_kafka_and_millstream_keep(broker, opened):
@@ -39,14 +41,22 @@ def test_an_offset_beyond_the_end_is_refused_with_what_is_there(broker, opened, 
         opened(topic, **{what: {0: 5}})
 
 
-def test_options_do_not_say_what_a_source_decides(broker, opened):
-    topic = topics.new_topic(broker.servers)
-    theirs = {"group.id": "theirs", "isolation.level": "read_uncommitted", "client.id": "theirs"}
-    (found,) = opened(topic, options=theirs | {"auto.offset.reset": "latest"})
-    options = _options(found, streaming=True)
-    assert options["kafka.isolation.level"] == "read_committed"
-    assert options["kafka.client.id"] == "theirs"
-    assert not {"kafka.group.id", "kafka.auto.offset.reset"} & options.keys()
+def test_a_position_is_an_offset_in_each_partition(broker, opened):
+    topic = topics.new_topic(broker.servers, 2)
+    topics.put(broker.servers, topic, ["a", "b", "c"], 0)
+    topics.put(broker.servers, topic, ["d"], 1)
+    (found,) = opened(topic)
+
+    def at(**start):
+        (source,) = opened(topic, **start)
+        return [source.offsets(source.source.start, BEGINNING)[topic, n] for n in (0, 1)]
+
+    assert at(start="earliest") == [0, 0]
+    assert at(start="latest") == [3, 1]
+    assert at(start={0: 2}) == [2, 0]
+    assert at(start="1970-01-01T00:00:01Z") == [0, 0]
+    assert at(start="2200-01-01T00:00:00Z") == [3, 1], "where nothing is as new, it is the end"
+    assert found.offsets(Position("offsets", offsets=((topic, 1, 0),)), END)[topic, 0] == 3
 
 
 def test_the_group_tells_of_its_own_topics_though_a_frame_reads_others(broker, opened):

@@ -1,4 +1,4 @@
-"""The jars that are pinned: those of Kafka's brokers and of Spark's connector.
+"""The jars that are pinned: those of Kafka's brokers, and of Spark's connector for benchmarks.
 
 ``jars.toml`` lists them, each with its SHA-256.
 """

@@ -23,7 +23,7 @@ def jars(kind: JarKind, say: Say = lambda _: None) -> list[Path]:
     cache = cache_directory(os.environ)
     needed = pinned(kind)
     try:
-        if not are_cached(kind):
+        if not all((cache / jar.file).exists() for jar in needed):
             cache.mkdir(parents=True, exist_ok=True)
             waiting = "waiting for another process that fetches jars"
             with locked(cache / "lock", lambda: say(waiting)):
@@ -35,12 +35,6 @@ def jars(kind: JarKind, say: Say = lambda _: None) -> list[Path]:
     except OSError as error:
         raise _no_cache(cache, str(error)) from error
     return [cache / jar.file for jar in needed]
-
-
-def are_cached(kind: JarKind) -> bool:
-    """Whether all jars of a kind are on this machine."""
-    cache = cache_directory(os.environ)
-    return all((cache / jar.file).exists() for jar in pinned(kind))
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:

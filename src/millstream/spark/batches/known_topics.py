@@ -20,7 +20,7 @@ from millstream.kafka.client.metadata import topic_ids
 from millstream.model.errors import KafkaError, RunError
 from millstream.spark.compat.offset_log import COMMITS, OFFSETS, entry_of, last_batch
 from millstream.spark.sources.kafka import Topics, offsets_of, source_lines
-from millstream.spark.sources.kafka_starts import keep_starts, starts_of
+from millstream.spark.sources.kafka_starts import forget_start
 from millstream.system.folders import Folder
 
 _FILE = "topics.json"
@@ -196,7 +196,7 @@ class KnownTopics:
         place = self._folder()
         begun, committed = last_batch(place, OFFSETS), last_batch(place, COMMITS)
         if committed is None:
-            self._forget_start(recreated)
+            forget_start(recreated.topics, recreated.name, self._checkpoint)
         if begun is None:
             return 0
         ends = []
@@ -213,13 +213,6 @@ class KnownTopics:
         if len(ends) < 2:
             return 0
         return sum(max(0, end - ends[0].get(n, 0)) for n, end in ends[1].items())
-
-    def _forget_start(self, recreated: Recreated) -> None:
-        """The same where the first batch is to begin."""
-        name = recreated.topics.source.name
-        starts = starts_of({name: recreated.topics}, self._checkpoint)
-        starts[name] = {at: n for at, n in starts[name].items() if at[0] != recreated.name}
-        keep_starts(self._folder(), starts)
 
     def _replace(self, below: str, name: str, text: str) -> None:
         """Writes a file under another name first: whoever is killed leaves no half of one."""

@@ -42,15 +42,6 @@ CAUSED_BY = re.compile(r"^(?:Caused by)?: (\S.*)", re.MULTILINE)
 STREAM_ENDED = " terminated with exception: "
 BEGUN_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
 
-DATA_LOSS = re.compile(r"failOnDataLoss to false\.\s+Reason: (?P<what>[^\n]*)")
-"""Records that Kafka no longer has. The connector's, like the two below."""
-
-KAFKA_RAISED = re.compile(
-    r"org\.apache\.kafka\.common\.errors\.(?P<kind>\w+)Exception: "
-    r"(?P<why>[^\n]*?)\.?(?: SQLSTATE: \w+)?(?:\n|$)"
-)
-KAFKA_READ = re.compile(r"KafkaV2\[(?:Subscribe|SubscribePattern)\[(?P<topics>[^\]]*)\]\]")
-
 LOSSES = {
     "Python worker exited unexpectedly": "a Python worker has died",
     "Python worker failed to connect back": "a Python worker did not start within 10 s",

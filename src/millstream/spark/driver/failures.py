@@ -13,7 +13,6 @@ from millstream.plan.sql.failures import SqlError, sql_failure, sql_failure_some
 from millstream.reports.tracebacks import full_tracebacks, instead_of, worker_traceback
 from millstream.spark.compat import messages
 from millstream.spark.driver.gateway import jvm_ended, lost_jvm
-from millstream.spark.driver.kafka_failures import client_error, lost_records
 from millstream.spark.lower.sql_listing import Listing
 from millstream.spark.sources.loading import wrong_type
 
@@ -79,8 +78,6 @@ def _explanation(error: Exception, plan: Physical | None) -> MillstreamError | N
     if lost_jvm(error):
         return jvm_ended()
     text = str(error)
-    if lost := lost_records(text):
-        return lost
     if wrong := messages.WRONG_TYPE.search(text):
         return _of_another_type(wrong)
     if no_path := messages.NO_PATH.search(text):
@@ -91,8 +88,6 @@ def _explanation(error: Exception, plan: Physical | None) -> MillstreamError | N
     if found is not None and found["code"] in CODES:
         kind = {"1": PlanError, "2": RunError, "3": KafkaError}[found["code"][2]]
         return kind(found["code"], found["what"], fix=found["fix"], step=found["step"])
-    if of_kafka := client_error(text):
-        return of_kafka
     return _of_sql(text, plan) if _is_of_spark(error) else None
 
 

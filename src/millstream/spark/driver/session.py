@@ -12,11 +12,9 @@ from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
 
-from pyspark.errors import AnalysisException, PySparkRuntimeError
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from millstream.kafka.local.jar import pinned
-from millstream.kafka.local.jars import are_cached, jars
 from millstream.model.errors import RunError
 from millstream.spark.compat.checkpoint_files import FILE_MANAGER
 from millstream.spark.compat.gateway import end_quietly, has_context, run_workers_by
@@ -70,10 +68,8 @@ _BECAUSE = {
 }
 
 
-def checked_session(spark: SparkSession, streaming: bool, kafka: bool = False) -> SparkSession:
+def checked_session(spark: SparkSession, streaming: bool) -> SparkSession:
     """A session of the user's own, if it is set up for what is to run."""
-    if kafka:
-        _check_connector(spark)
     wrong = [
         key
         for key in _BECAUSE
@@ -138,31 +134,16 @@ def _nothing(spark: SparkSession) -> None:
         spark.range(0, count, 1, count).mapInArrow(lambda rows: rows, "id bigint").collect()
 
 
-def _check_connector(spark: SparkSession) -> None:
-    some = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "any"}
-    try:
-        _ = spark.read.format("kafka").options(**some).load().schema  # it looks for the class
-    except AnalysisException as error:
-        packages = ",".join(map(str, pinned("connector")))
-        raise RunError(
-            "MS206",
-            "the Spark session was made without the connector for Kafka, and cannot take it now",
-            fix=f"make it with .config('spark.jars.packages', '{packages}')",
-        ) from error
-
-
 def local_session(
     name: str = "millstream",
     partitions: int | None = None,
-    kafka: bool = False,
     short: bool = False,
     announce: Callable[[str], None] = lambda _: None,
 ) -> SparkSession:
     """A session on this machine, bound to loopback, that uses the cores this process may use.
 
-    If the program has one already, it is that one. With ``kafka`` it can read topics, and else only
-    if what that needs is there already. If all that it runs is ``short``, Java compiles quickly
-    instead of thoroughly. What takes a while is said.
+    If the program has one already, it is that one. If all that it runs is ``short``, Java compiles
+    quickly instead of thoroughly. What takes a while is said.
     """
     with suppress(PySparkRuntimeError):  # there is none
         active = SparkSession.active()
@@ -171,7 +152,7 @@ def local_session(
     _point_to_java_and_python()
     partitions = partitions or _cores()
     builder = SparkSession.builder.master(f"local[{partitions}]").appName(name)
-    settings = _settings(partitions, short, _connector(kafka, announce))
+    settings = _settings(partitions, short)
     for key, value in settings.items():
         builder = builder.config(key, value)
     quiet_errors()
@@ -186,7 +167,7 @@ def local_session(
 
 
 def session_on(
-    master: str, name: str, kafka: bool, more: Mapping[str, str] = MappingProxyType({})
+    master: str, name: str, more: Mapping[str, str] = MappingProxyType({})
 ) -> SparkSession:
     """A session on a cluster, or on this machine in as many tasks as ``local[N]`` says.
 
@@ -194,11 +175,10 @@ def session_on(
     """
     _point_to_java_and_python(local=master.startswith("local"))
     builder = SparkSession.builder.master(master).appName(name)
-    connector = _connector(kafka, lambda _: None)
-    settings = {**_SENSIBLE, **connector}
+    settings = dict(_SENSIBLE)
     if master.startswith("local"):
         given = master.removeprefix("local").strip("[]")
-        settings = _settings(int(given) if given.isdecimal() else _cores(), False, connector)
+        settings = _settings(int(given) if given.isdecimal() else _cores(), False)
     for key, value in {**settings, **more}.items():
         builder = builder.config(key, value)
     quiet_errors()
@@ -208,7 +188,7 @@ def session_on(
     return session
 
 
-def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[str, str]:
+def _settings(partitions: int, short: bool) -> dict[str, str]:
     """The settings of a session on this machine."""
     return {
         **_SENSIBLE,
@@ -222,7 +202,6 @@ def _settings(partitions: int, short: bool, connector: dict[str, str]) -> dict[s
         "spark.driver.extraJavaOptions": java_options(partitions, short, os.environ),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        **connector,
         "spark.python.daemon.module": "millstream.spark.worker.daemon",
         # Over TCP, a stateful task waits 40 ms for its first rows: they are sent in small pieces,
         # and each waits until the one before it is acknowledged.
@@ -272,12 +251,6 @@ def _early_python(python: str) -> str:
     command.write_text(f'#!/bin/sh\nexec {quote(python)} -I -S {quote(str(script))} "$@"\n')
     command.chmod(0o700)
     return str(command) if os.access(command, os.X_OK) else python  # /tmp may be for data only
-
-
-def _connector(needed: bool, announce: Callable[[str], None]) -> dict[str, str]:
-    if not needed and not are_cached("connector"):
-        return {}
-    return {"spark.jars": ",".join(map(str, jars("connector", announce)))}
 
 
 def _point_to_java_and_python(local: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -78,8 +79,9 @@ class TopicFrame:
     def _load(self, schema: StructType, stage: Stage | None) -> DataFrame:
         columns = RecordColumns(self.topics.source.name, self.columns_of, arrow_of(self.schema))
         tasks = tasks_of(self.spark) if self.ends is None else None
-        reading = Reading(self.topics, self.starts, self.ends, columns, schema, tasks, stage)
-        return load(self.spark, reading)
+        packed = None if stage is None else pickle.dumps(stage)
+        reading = Reading(self.topics, self.starts, self.ends, columns, tasks, packed)
+        return load(self.spark, reading, schema)
 
 
 def with_all_columns(frame: TopicFrame) -> TopicFrame:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import base64
 import heapq
+import json
+import os
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -24,7 +27,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     InputPartition,
 )
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from millstream.kafka.client.ranges import Range, reader_of
@@ -34,8 +37,9 @@ from millstream.spark.sources.kafka_ends import Ends
 from millstream.spark.sources.kafka_records import RecordColumns, described
 
 _NAME = "millstream_kafka"
+_SCHEMA = "schema_json"
 # Spark hides the values of options whose names have such a word: settings may contain passwords.
-_OPTION = "secret"
+_READING = "secret_reading"
 
 
 Describe = Callable[[int], dict[str, Any]]
@@ -60,15 +64,15 @@ class Reading:
     """What to read of topics: from where on, what of each record, and what to do with it at once.
 
     ``ends`` are set if all is read in one batch. ``tasks`` is how many tasks there are at most.
+    ``stage`` is a pickled ``Stage``: the driver's processes need not import what it needs.
     """
 
     topics: Topics
     starts: Offsets
     ends: Offsets | None
     columns: RecordColumns
-    schema: StructType
     tasks: int | None = None
-    stage: Stage | None = None
+    stage: bytes | None = None
 
     def ranges(self, starts: Offsets, ends: Offsets) -> list[Range]:
         """What is between two positions; a partition that is new is read from its beginning."""
@@ -87,11 +91,17 @@ class Reading:
         by_number = sorted(tasks, key=lambda task: task[1])
         return [TaskRanges(sorted(some, key=lambda each: each.place)) for _, _, some in by_number]
 
+    def all_partitions(self) -> list[TaskRanges]:
+        """What each task reads of all there is; Spark requires at least one task."""
+        assert self.ends is not None
+        return self.partitions(self.ranges(self.starts, self.ends)) or [TaskRanges([])]
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The record batches of a task."""
         assert isinstance(partition, TaskRanges)
-        records = _Records(self, partition.ranges)
-        return iter(records) if self.stage is None else self.stage(records, records.describe)
+        stage: Stage | None = None if self.stage is None else pickle.loads(self.stage)
+        records = _Records(self, partition.ranges, in_turn=stage is None or stage.in_turn)
+        return iter(records) if stage is None else stage(records, records.describe)
 
 
 class TaskRanges(InputPartition):
@@ -105,21 +115,18 @@ class TaskRanges(InputPartition):
 class _Records:
     """The records of some ranges as record batches, one after another."""
 
-    def __init__(self, reading: Reading, ranges: list[Range]) -> None:
+    def __init__(self, reading: Reading, ranges: list[Range], in_turn: bool) -> None:
         self._reading = reading
         self._ranges = ranges
+        self._in_turn = in_turn
         self._newest: tuple[Range, list[Message]] | None = None
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         reading = self._reading
         topics, columns = reading.topics, reading.columns
         reader = reader_of(topics.connection)
-        stage = reading.stage
-        found = reader.read(
-            self._ranges,
-            skip_lost=topics.source.on_data_loss == "continue",
-            in_turn=stage is None or stage.in_turn,
-        )
+        skip_lost = topics.source.on_data_loss == "continue"
+        found = reader.read(self._ranges, skip_lost=skip_lost, in_turn=self._in_turn)
         for each, messages in found:
             self._newest = each, messages
             yield columns.batch(each, topics.split_name(*each.place), messages)
@@ -131,77 +138,112 @@ class _Records:
         return described(range, messages[row])
 
 
-class KafkaData(DataSource):
-    """The data source, as Spark knows it. All that it needs is in one option."""
+@cache
+def _data_source() -> type[DataSource]:
+    """The data source, as Spark knows it; all that it needs is in options.
 
-    @classmethod
-    def name(cls) -> str:
-        return _NAME
+    Before the first batch, Spark starts processes on the driver that only look at it. Classes that
+    are made in a function travel as code, so these processes need not import Millstream.
+    """
 
-    def schema(self) -> StructType:
-        return self._reading.schema
+    class KafkaData(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return _NAME
 
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return _BatchReader(self._reading)
+        def schema(self) -> StructType:
+            return StructType.fromJson(json.loads(self.options[_SCHEMA]))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        return _StreamReader(self._reading)
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return BatchReader(self.options[_READING])
 
-    @property
-    def _reading(self) -> Reading:
-        return _unpacked(self.options[_OPTION])
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            return StreamReader(self.options[_READING])
+
+    class BatchReader(DataSourceReader):
+        def __init__(self, reading: str) -> None:
+            self._reading = reading
+
+        def partitions(self) -> Sequence[InputPartition]:
+            from millstream.spark.sources.kafka_source import unpacked
+
+            return unpacked(self._reading).all_partitions()
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            from millstream.spark.sources.kafka_source import unpacked
+
+            return unpacked(self._reading).read(partition)
+
+    class StreamReader(DataSourceStreamReader):
+        def __init__(self, reading: str) -> None:
+            self._reading = reading
+
+        @property
+        def _offsets(self) -> StreamOffsets:
+            from millstream.spark.sources.kafka_source import stream_offsets
+
+            return stream_offsets(self._reading)
+
+        def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+            return self._offsets.first()
+
+        def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+            return self._offsets.last(start)
+
+        def partitions(
+            self, start: dict[str, Any], end: dict[str, Any]
+        ) -> Sequence[InputPartition]:
+            return self._offsets.partitions(start, end)
+
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            from millstream.spark.sources.kafka_source import unpacked
+
+            return unpacked(self._reading).read(partition)
+
+        def stop(self) -> None:
+            # Spark has closed the connection. PySpark would try to answer, and print that it
+            # cannot.
+            if isinstance(sys.exception(), EOFError):
+                os._exit(0)
+
+    return KafkaData
 
 
 @lru_cache(maxsize=16)
-def _unpacked(option: str) -> Reading:
-    made: Reading = pickle.loads(base64.b64decode(option))
+def unpacked(reading: str) -> Reading:
+    """What to read, of the text of an option."""
+    made: Reading = pickle.loads(base64.b64decode(reading))
     return made
 
 
-class _BatchReader(DataSourceReader):
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-
-    def partitions(self) -> Sequence[InputPartition]:
-        reading = self._reading
-        assert reading.ends is not None
-        # Spark would make a task of its own of no partitions at all.
-        return reading.partitions(reading.ranges(reading.starts, reading.ends)) or [TaskRanges([])]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._reading.read(partition)
+@lru_cache(maxsize=16)
+def stream_offsets(reading: str) -> StreamOffsets:
+    """The offsets of a stream, in the process on the driver that Spark asks for them."""
+    return StreamOffsets(unpacked(reading))
 
 
-class _StreamReader(DataSourceStreamReader):
-    """Runs on the driver, in a process of its own, but for ``read``.
+class StreamOffsets:
+    """Where the batches of a stream begin and end.
 
     Offsets are in the form of Spark's own source for Kafka, so that its checkpoints can be resumed.
     """
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._ends: Ends | None = None
+        self._ends = Ends(reading.topics)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _StreamReader, (self._reading,)  # workers only read
-
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def first(self) -> dict[str, Any]:
+        """Where the first batch begins."""
         return as_json(self._reading.starts)
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        if self._ends is None:
-            self._ends = Ends(self._reading.topics)
+    def last(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Where a batch ends that begins there."""
         return as_json(self._ends.after(from_json(start)))
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        return ReadAllAvailable()
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskRanges]:
+        """What each task reads of a batch."""
         reading = self._reading
         return reading.partitions(reading.ranges(from_json(start), from_json(end)))
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self._reading.read(partition)
 
 
 def as_json(offsets: Offsets) -> dict[str, Any]:
@@ -221,13 +263,16 @@ def from_json(offsets: dict[str, Any]) -> Offsets:
     return {(t, int(n)): offset for t, each in offsets.items() for n, offset in each.items()}
 
 
-def load(spark: SparkSession, reading: Reading) -> DataFrame:
-    """The frame of what is read: in one batch if that has ends, else as a stream."""
-    spark.dataSource.register(KafkaData)
-    packed = replace(reading, topics=unopened(reading.topics))
-    option = base64.b64encode(pickle.dumps(packed)).decode()
+def load(spark: SparkSession, reading: Reading, schema: StructType) -> DataFrame:
+    """The frame of what is read, with the columns that its stage makes, or else its own.
+
+    It is all in one batch if there are ends, and else a stream.
+    """
+    spark.dataSource.register(_data_source())
+    packed = pickle.dumps(replace(reading, topics=unopened(reading.topics)))
+    options = {_READING: base64.b64encode(packed).decode(), _SCHEMA: schema.json()}
     reads = spark.readStream if reading.ends is None else spark.read
-    return reads.format(_NAME).option(_OPTION, option).load()
+    return reads.format(_NAME).options(**options).load()
 
 
 def tasks_of(spark: SparkSession) -> int | None:

@@ -24,15 +24,24 @@ def starts_of(topics: Mapping[str, Topics], checkpoint: str) -> dict[str, Offset
     """The offsets at which each source begins, by its name; of a job that is resumed, as before."""
     place = Folder.of("checkpoint", checkpoint)
     kept = kept_starts(place)
-    reads = {name: each for name, each in topics.items() if not each.source.bounded}
     new = {
         name: _of_spark(place, each) or each.offsets(each.source.start, BEGINNING)
-        for name, each in reads.items()
-        if name not in kept
+        for name, each in topics.items()
+        if name not in kept and not each.source.bounded
     }
     if new:
-        keep_starts(place, {**kept, **new})
+        _keep(place, {**kept, **new})
     return {**kept, **new}
+
+
+def forget_start(topics: Topics, topic: str, checkpoint: str) -> None:
+    """Lets a source begin at the beginning of one of its topics, where it was to begin elsewhere."""
+    place, name = Folder.of("checkpoint", checkpoint), topics.source.name
+    kept = kept_starts(place)
+    starts = kept.get(name) or _of_spark(place, topics)
+    if starts:
+        left = {at: offset for at, offset in starts.items() if at[0] != topic}
+        _keep(place, {**kept, name: left})
 
 
 def kept_starts(place: Folder) -> dict[str, Offsets]:
@@ -43,7 +52,7 @@ def kept_starts(place: Folder) -> dict[str, Offsets]:
     return {name: from_json(each) for name, each in json.loads(place.read(STARTS)).items()}
 
 
-def keep_starts(place: Folder, starts: Mapping[str, Offsets]) -> None:
+def _keep(place: Folder, starts: Mapping[str, Offsets]) -> None:
     """Replaces what is kept; whoever is killed meanwhile leaves the one or the other."""
     text = json.dumps({name: as_json(each) for name, each in starts.items()}, indent=2)
     with place.create(f"{STARTS}.tmp") as stream:
