@@ -17,6 +17,7 @@ from millstream.spark.sources.kafka_records import (
     SPLIT,
     TEXT,
     RecordColumns,
+    as_text,
     described,
 )
 
@@ -79,3 +80,10 @@ def test_text_that_is_none_is_rejected_with_its_record(records):
     shown = json.loads(record)
     assert (shown["offset"], shown["key"], shown["value"]) == (1, "k", "//4=")
     assert described(wanted, messages[1])["topic"] == wanted.topic
+
+
+@pytest.mark.parametrize(
+    ("content", "text"), [(b"gr\xc3\xb6\xc3\x9fe", "größe"), (b"\xff", b"\xff"), (None, None)]
+)
+def test_bytes_that_are_no_text_stay_bytes(content, text):
+    assert as_text(content) == text

@@ -29,10 +29,11 @@ class Stage:
 
     in_turn = True
 
-    def __call__(self, batches, describe=None):
+    def __call__(self, batches, records=None):
         for batch in batches:
-            for row, value in enumerate(batch.column("v").to_pylist()):
-                yield describe(row)["offset"], value
+            assert batch.column("v").to_pylist() == records.values()
+            for row, value in enumerate(records.values()):
+                yield records.describe(row)["offset"], value
 
 
 def reading(topics=None, **more):

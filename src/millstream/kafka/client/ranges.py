@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
@@ -37,6 +36,7 @@ _SETTINGS = {
     "fetch.wait.max.ms": 20,
 }
 _AT_ONCE = 10_000
+_MOST = 50_000  # records that are handed on at once
 _TICK = 0.01  # seconds; the client waits that long for the last records of a batch
 _PATIENCE = 120.0  # seconds without anything from brokers: as Spark's own source
 _ENDED = 10.0  # seconds at the end of a partition that ought to have more
@@ -158,40 +158,53 @@ class _Turn:
         self._positions = positions
         self._skip_lost = skip_lost
         self._left = {each.place: each for each in ranges if each.size > 0}
+        self._topics = {topic for topic, _ in positions}
         self._heard = time.monotonic()
         self._ends: dict[Place, tuple[int, float]] = {}
 
     def records(self) -> Iterator[tuple[Range, list[Message]]]:
+        found: dict[Range, list[Message]] = {}
         for place, range in list(self._left.items()):
             ahead, self._positions[place].ahead = self._positions[place].ahead, []
-            if ahead and (found := self._within(range, ahead)):
-                yield range, found
+            if ahead:
+                found[range] = self._within(range, ahead)
             if place in self._left and self._positions[place].end >= range.end:
                 self._end(range)
         while self._left:
             for place, messages in self._consumed():
                 if place in self._left:
                     range = self._left[place]
-                    if found := self._within(range, messages):
-                        yield range, found
+                    found.setdefault(range, []).extend(self._within(range, messages))
                 elif place in self._positions:
                     self._keep(place, messages)
+            for range in [each for each, some in found.items() if len(some) >= _MOST]:
+                yield range, found.pop(range)
             self._check_progress()
+        yield from ((range, some) for range, some in found.items() if some)
 
     def _consumed(self) -> Iterator[tuple[Place, list[Message]]]:
         """What the consumer has, without errors, by partition."""
         got = self._consumer.consume(_AT_ONCE, _TICK)
-        if got:
-            self._heard = time.monotonic()
-        for place, run in groupby(got, _place):
-            messages = list(run)
-            failed = [each for each in messages if each.error() is not None]
-            if failed:
-                messages = [each for each in messages if each.error() is None]
-            if messages:
-                yield place, messages
-            for each in failed:
-                self._handle(place, each)
+        if not got:
+            return
+        self._heard = time.monotonic()
+        failed = [each for each in got if each.error() is not None]
+        if failed:
+            got = [each for each in got if each.error() is None]
+        yield from self._by_place(got)
+        for each in failed:
+            self._handle(_place(each), each)
+
+    def _by_place(self, messages: list[Message]) -> Iterator[tuple[Place, list[Message]]]:
+        """The messages by partition; most often all are of one, and each call counts."""
+        numbers = {each.partition() for each in messages}
+        if len(self._topics) == len(numbers) == 1:
+            yield _place(messages[0]), messages
+            return
+        found: dict[Place, list[Message]] = {}
+        for each in messages:
+            found.setdefault(_place(each), []).append(each)
+        yield from found.items()
 
     def _within(self, range: Range, messages: list[Message]) -> list[Message]:
         """Those of the messages that are in the range; later ones are kept."""

@@ -62,12 +62,12 @@ def _topic_frame(lowering: Lowering, frame: TopicFrame, apart: bool) -> WideFram
     """The records of topics: no more of them than the program reads.
 
     A stage that does not run where they are read also needs what describes a record, if it decodes
-    them: it may have to say which one it rejects.
+    them: it may have to say which one it rejects. Others ask for the values as they are.
     """
     source = frame.topics.source
     read_ = source.schema.names
     if decodes(source):
-        read_ = raw_columns(source) if apart else ("value", *source.metadata)
+        read_ = raw_columns(source) if apart else source.metadata
     names = {name: f"__millstream_s{i}" for i, name in enumerate(read_)}
     text = records.TEXT if source.format == "text" else "value"
     columns = {c: text if name == "value" else name for name, c in names.items()}

@@ -13,7 +13,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Protocol
@@ -42,20 +42,16 @@ _SCHEMA = "schema_json"
 _READING = "secret_reading"
 
 
-Describe = Callable[[int], dict[str, Any]]
-
-
 class Stage(Protocol):
     """A Python stage that takes the records where they are read.
 
-    ``describe`` returns the record that a row of the newest record batch is of. With ``in_turn``, a
-    partition must end before another begins.
+    With ``in_turn``, a partition must end before another begins.
     """
 
     in_turn: bool
 
     def __call__(
-        self, batches: Iterable[pa.RecordBatch], describe: Describe | None = None
+        self, batches: Iterable[pa.RecordBatch], records: Records | None = None
     ) -> Iterator[pa.RecordBatch]: ...
 
 
@@ -100,8 +96,8 @@ class Reading:
         """The record batches of a task."""
         assert isinstance(partition, TaskRanges)
         stage: Stage | None = None if self.stage is None else pickle.loads(self.stage)
-        records = _Records(self, partition.ranges, in_turn=stage is None or stage.in_turn)
-        return iter(records) if stage is None else stage(records, records.describe)
+        records = Records(self, partition.ranges, in_turn=stage is None or stage.in_turn)
+        return iter(records) if stage is None else stage(records, records)
 
 
 class TaskRanges(InputPartition):
@@ -112,14 +108,17 @@ class TaskRanges(InputPartition):
         self.ranges = ranges
 
 
-class _Records:
-    """The records of some ranges as record batches, one after another."""
+class Records:
+    """The records of some ranges as record batches, one after another.
+
+    A stage may also ask for the values of the newest batch as they are, and for each record.
+    """
 
     def __init__(self, reading: Reading, ranges: list[Range], in_turn: bool) -> None:
         self._reading = reading
         self._ranges = ranges
         self._in_turn = in_turn
-        self._newest: tuple[Range, list[Message]] | None = None
+        self._newest: tuple[Range, list[Message]]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         reading = self._reading
@@ -131,11 +130,19 @@ class _Records:
             self._newest = each, messages
             yield columns.batch(each, topics.split_name(*each.place), messages)
 
+    def values(self) -> list[bytes | None]:
+        """The values of the newest batch."""
+        _, messages = self._newest
+        return [_value(message) for message in messages]
+
     def describe(self, row: int) -> dict[str, Any]:
-        """The record that a row of the newest record batch is of."""
-        assert self._newest is not None
+        """The record that a row of the newest batch is of."""
         range, messages = self._newest
         return described(range, messages[row])
+
+
+def _value(message: Message) -> Any:
+    return message.value()
 
 
 @cache

@@ -35,7 +35,7 @@ def starts_of(topics: Mapping[str, Topics], checkpoint: str) -> dict[str, Offset
 
 
 def forget_start(topics: Topics, topic: str, checkpoint: str) -> None:
-    """Lets a source begin at the beginning of one of its topics, where it was to begin elsewhere."""
+    """Lets a source begin at the beginning of a topic, where it was to begin elsewhere."""
     place, name = Folder.of("checkpoint", checkpoint), topics.source.name
     kept = kept_starts(place)
     starts = kept.get(name) or _of_spark(place, topics)

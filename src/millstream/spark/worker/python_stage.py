@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from millstream.spark.sources.kafka_source import Records
 from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.envelopes import Envelope
 from millstream.spark.worker.marks import Follow
 from millstream.spark.worker.pickling import pickled
-from millstream.spark.worker.stage_run import Describe, StageRun
+from millstream.spark.worker.stage_run import StageRun
 from millstream.spark.worker.step_columns import StepColumns
 from millstream.spark.worker.tasks.task import Task
 
@@ -55,9 +56,9 @@ class PackedStage:
         """Whether the rows of a split must end before those of another begin."""
 
     def __call__(
-        self, batches: Iterable[pa.RecordBatch], describe: Describe | None = None
+        self, batches: Iterable[pa.RecordBatch], records: Records | None = None
     ) -> Iterator[pa.RecordBatch]:
-        return replace(_unpacked(self._stage), batch=self._batch)(batches, describe)
+        return replace(_unpacked(self._stage), batch=self._batch)(batches, records)
 
 
 @dataclass(kw_only=True)
@@ -105,19 +106,19 @@ class PythonStage:
     """The clock, if it is the same for all that this ever runs over; else that of the batch."""
 
     def __call__(
-        self, batches: Iterable[pa.RecordBatch], describe: Describe | None = None
+        self, batches: Iterable[pa.RecordBatch], records: Records | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Runs over a partition; ``describe`` returns the record of a row of the newest batch."""
+        """Runs over a partition; ``records`` are Kafka's, where these are read here."""
         context = TaskContext.get()
         number = context.partitionId() if context else 0
-        run = StageRun(self, number, describe)
+        run = StageRun(self, number, records)
         with run.careful():
             for batch in batches:
                 for place, part in self._places(batch):
                     if place is not None and run.place not in (None, place):
                         run.end()
                         yield from run.output.batches()
-                        run = StageRun(self, number, describe)
+                        run = StageRun(self, number, records)
                     run.is_of(place)
                     run.take(part)
                     yield from run.output.batches()

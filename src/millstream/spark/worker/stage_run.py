@@ -23,6 +23,7 @@ from millstream.model.watermarks import latest_time
 from millstream.reference.rows import LOOKS_LIKE
 from millstream.sinks.slices import Slice, number_of
 from millstream.spark.compat.batch_id import batch_of_this_task
+from millstream.spark.sources.kafka_source import Records
 from millstream.spark.worker.batch_clock import of_this_task
 from millstream.spark.worker.counts import Counts
 from millstream.spark.worker.envelopes import Envelope, envelopes_in
@@ -34,21 +35,19 @@ from millstream.spark.worker.tasks.task import Task
 if TYPE_CHECKING:
     from millstream.spark.worker.python_stage import PythonStage
 
-Describe = Callable[[int], dict[str, Any]]
-
 
 class StageRun:
     """A Python stage at work: what its tasks share while they take the rows of one partition.
 
     ``number`` is that of the partition or shard. ``split`` is the split that the rows which tasks
     take now are of. ``where`` is set while files are loaded: it returns the file, and the line if
-    that is known, of a row by its place among those that are loaded now. ``describe`` is set where
-    records of Kafka are read: it returns the record of a row by its place among those taken now.
+    that is known, of a row by its place among those that are loaded now. ``records`` is set where
+    records of Kafka are read here: those that the rows which are taken now are of.
     """
 
-    def __init__(self, stage: PythonStage, number: int, describe: Describe | None = None) -> None:
+    def __init__(self, stage: PythonStage, number: int, records: Records | None = None) -> None:
         self.stage = stage
-        self.describe = describe
+        self.records = records
         self.split = ""
         self.where: Callable[[int], str] | None = None
         self.place: str | None = None

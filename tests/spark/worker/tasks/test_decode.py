@@ -7,19 +7,19 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
 import millstream as ms
 from millstream.engine.rows import with_time
-from millstream.spark.worker.tasks.decode import Decode, as_text
+from millstream.spark.worker.tasks.decode import Decode
 from millstream.spark.worker.tasks.task import Task
 
 AT = datetime(2026, 11, 18, tzinfo=UTC)
 
 
 class Run:
-    def __init__(self):
+    def __init__(self, records=None):
         self.rejected = []
+        self.records = records
 
     def reject(self, step, rows, tasks):
         self.rejected += rows.select("step", "reason", "record").rows()
@@ -63,8 +63,18 @@ def test_a_record_that_cannot_be_decoded_is_rejected_with_its_place_and_others_a
     assert found == {**place, "key": "k", "value": '{"n":"x"}'}
 
 
-@pytest.mark.parametrize(
-    ("content", "text"), [(b"gr\xc3\xb6\xc3\x9fe", "größe"), (b"\xff", b"\xff"), (None, None)]
-)
-def test_bytes_that_are_no_text_stay_bytes(content, text):
-    assert as_text(content) == text
+def test_where_records_are_read_values_come_from_them_and_places_too():
+    class Records:
+        def values(self):
+            return [b'{"n":7}', b"x"]
+
+        def describe(self, row):
+            return {"offset": 100 + row}
+
+    source = ms.read_kafka("scores", "n int", name="scores", servers="x:1").node
+    last, run = Keeps(step="last"), Run(Records())
+    task = Decode(step="scores", source=source, schema=pa.schema([("n", pa.int32())]), then=[last])
+    task.take(with_time(pl.DataFrame({"hidden": [0, 0]})), run)
+    assert last.rows["n"].to_list() == [7]
+    ((_, _, record),) = run.rejected
+    assert json.loads(record) == {"offset": 101}

@@ -13,8 +13,8 @@ import pyarrow as pa
 from millstream.engine.rows import from_arrow, rejected_rows, with_places, with_time
 from millstream.plan.layouts import Layout
 from millstream.plan.records import record_text
+from millstream.spark.sources.kafka_records import as_text
 from millstream.spark.sources.loading import CONTENT, PATH, Decoded, decoded_lines, loaded
-from millstream.spark.worker.tasks.decode import as_text
 from millstream.spark.worker.tasks.task import RejectingTask
 
 if TYPE_CHECKING:
