@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from select import select
 from types import TracebackType
@@ -79,6 +80,17 @@ class Contender:
         """Starts the program; returns the seconds until the end of its first batch."""
         self._put(batch)
         return float(self._progress("start")["seconds"])
+
+    def start_on(self, backlog: list[Batch]) -> float:
+        """Starts the program over batches that are there before.
+
+        Returns the seconds from the beginning of its first batch until all is written.
+        """
+        for batch in backlog:
+            self._put(batch)
+        ended = self._progress("start")["batches"]
+        began = [datetime.fromisoformat(each["timestamp"]).timestamp() for each in ended]
+        return began[-1] + seconds_of(ended[-1]) - began[0]
 
     def batch(self, batch: Batch) -> float:
         """Gives it a batch; returns the seconds that it took."""

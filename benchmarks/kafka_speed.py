@@ -18,6 +18,7 @@ from benchmarks.bench import Bench
 from benchmarks.contender import seconds_of
 from benchmarks.inputs import LONG_WINDOW_SECONDS
 from benchmarks.kafka_topics import Sent, records, sent_at_rate
+from benchmarks.memory import Peak, processor_seconds
 from benchmarks.results import Result, Target, phases, rates
 from benchmarks.sizes import Sizes
 from benchmarks.spec import Engine
@@ -72,6 +73,78 @@ class KafkaThroughput:
                 {"seconds": seconds, "rows written": rows, "phases": spent},
             )
         ]
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """All of a backlog in a new process: rows a second, processor time and memory.
+
+    Time counts from the beginning of the first batch to the last result; processor time and memory
+    count from the start of the process.
+    """
+
+    name: str
+    target: Target
+    many_keys: bool
+    costs: Target | None = None
+    """The target for processor time and memory, if these are shown."""
+
+    def steps(self, sizes: Sizes, engines: int) -> int:
+        return len(ENGINES) * sizes.rounds
+
+    def run(self, bench: Bench) -> list[Result]:
+        sizes = bench.sizes
+        keys = sizes.many_keys if self.many_keys else sizes.few_keys
+        backlog = inputs.windowed(bench.cache, keys, sizes.records, sizes.batches)[: sizes.steady]
+        found: dict[Engine, list[tuple[float, float, float]]] = {engine: [] for engine in ENGINES}
+        with broker(bench) as servers:
+            for number in range(sizes.rounds):
+                for engine in ENGINES[:: -1 if number % 2 else 1]:
+                    found[engine].append(self._one(bench, engine, servers, backlog, number))
+        rows = sum(batch.rows for batch in backlog)
+        each = {e: [median(some) for some in zip(*all, strict=True)] for e, all in found.items()}
+        seconds, processor, memory = ({e: v[i] for e, v in each.items()} for i in range(3))
+        title = f"Kafka to Kafka, cold, {keys:,} keys"
+        results = [
+            Result(
+                self.name,
+                f"{title}, {rows:,} records",
+                rates(rows, seconds),
+                seconds["hdfs"] / seconds["millstream"],
+                self.target,
+                {"seconds, processor seconds, gigabytes": found},
+            )
+        ]
+        if self.costs is not None:
+            for what, unit, values in (
+                ("processor time", "s", processor),
+                ("memory", "GB", memory),
+            ):
+                results.append(
+                    Result(
+                        self.name,
+                        f"{title}, {what}",
+                        {e: f"{value:.1f} {unit}" for e, value in values.items()},
+                        values["millstream"] / values["hdfs"],
+                        self.costs,
+                        {},
+                    )
+                )
+        return results
+
+    def _one(
+        self, bench: Bench, engine: Engine, servers: str, backlog: list[inputs.Batch], number: int
+    ) -> tuple[float, float, float]:
+        """Seconds, processor seconds, and gigabytes."""
+        label = f"-cold-{len(backlog)}-{backlog[0].rows}-{number}-{self.many_keys}"
+        with bench.contender(engine, label, servers=servers) as each, Peak(each.session) as peak:
+            bench.display.say(f"{each.title}: {len(backlog)} batches at once")
+            seconds = each.start_on(backlog)
+            peak.close()
+            spent = processor_seconds(each.session)
+            bench.display.step(f"{each.title}: {len(backlog)} batches at once", seconds)
+            bench.checked(each)
+        return seconds, spent, peak.total / 1e9
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 from benchmarks import inputs
 from benchmarks.bench import Bench, Seconds
 from benchmarks.contender import seconds_of
-from benchmarks.kafka_speed import ExactlyOnce, KafkaThroughput, Latency
+from benchmarks.kafka_speed import ColdStart, ExactlyOnce, KafkaThroughput, Latency
 from benchmarks.large_batch import LargeBatch
 from benchmarks.live_keys import LiveKeys
 from benchmarks.registry_cost import RegistryCost
@@ -204,8 +204,10 @@ MEASUREMENTS: tuple[Measurement, ...] = (
         ("rocksdb", "interval_join"),
         Target(1.5, at_least=True),
     ),
-    KafkaThroughput("kafka-1k", Target(1.0, at_least=True), many_keys=False),
-    KafkaThroughput("kafka-1m", Target(1.0, at_least=True), many_keys=True),
+    KafkaThroughput("kafka-1k", Target(4.0, at_least=True), many_keys=False),
+    KafkaThroughput("kafka-1m", Target(2.5, at_least=True), many_keys=True),
+    ColdStart("kafka-cold-1k", Target(2.2, at_least=True), many_keys=False, costs=Target(1.0)),
+    ColdStart("kafka-cold-1m", Target(1.8, at_least=True), many_keys=True),
     ExactlyOnce("kafka-once", Target(0.8, at_least=True)),
     Latency("kafka-latency", Target(1.3)),
 )

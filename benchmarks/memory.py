@@ -41,6 +41,15 @@ def memory(session: int) -> tuple[int, int]:
     return java, python
 
 
+def processor_seconds(session: int) -> float:
+    """The processor time of a session, with that of processes which have ended."""
+    ticks = 0
+    for process in processes(session):
+        with suppress(OSError, ValueError, IndexError):
+            ticks += sum(map(int, (process / "stat").read_text().rpartition(")")[2].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _share(process: Path) -> int:
     for line in (process / "smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):

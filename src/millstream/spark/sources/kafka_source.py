@@ -13,7 +13,7 @@ import json
 import os
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Protocol
@@ -145,13 +145,14 @@ def _value(message: Message) -> Any:
     return message.value()
 
 
+# Before the first batch, Spark starts processes on the driver that only look at the data source.
+# Classes that are made in a function travel as code: so these need not import Millstream.
+
+
 @cache
 def _data_source() -> type[DataSource]:
-    """The data source, as Spark knows it; all that it needs is in options.
-
-    Before the first batch, Spark starts processes on the driver that only look at it. Classes that
-    are made in a function travel as code, so these processes need not import Millstream.
-    """
+    """The data source, as Spark knows it; all that it needs is in options."""
+    batch_reader, stream_reader = _batch_reader(), _stream_reader()
 
     class KafkaData(DataSource):
         @classmethod
@@ -162,11 +163,15 @@ def _data_source() -> type[DataSource]:
             return StructType.fromJson(json.loads(self.options[_SCHEMA]))
 
         def reader(self, schema: StructType) -> DataSourceReader:
-            return BatchReader(self.options[_READING])
+            return batch_reader(self.options[_READING])
 
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-            return StreamReader(self.options[_READING])
+            return stream_reader(self.options[_READING])
 
+    return KafkaData
+
+
+def _batch_reader() -> Callable[[str], DataSourceReader]:
     class BatchReader(DataSourceReader):
         def __init__(self, reading: str) -> None:
             self._reading = reading
@@ -181,6 +186,10 @@ def _data_source() -> type[DataSource]:
 
             return unpacked(self._reading).read(partition)
 
+    return BatchReader
+
+
+def _stream_reader() -> Callable[[str], DataSourceStreamReader]:
     class StreamReader(DataSourceStreamReader):
         def __init__(self, reading: str) -> None:
             self._reading = reading
@@ -213,7 +222,7 @@ def _data_source() -> type[DataSource]:
             if isinstance(sys.exception(), EOFError):
                 os._exit(0)
 
-    return KafkaData
+    return StreamReader
 
 
 @lru_cache(maxsize=16)
