@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -299,17 +300,13 @@ def test_a_sink_that_is_rejected_is_an_error_too(secured, spark):
     assert PASSWORD not in "".join(traceback.format_exception(caught.value))
 
 
-def test_settings_that_only_one_of_two_clients_knows_are_an_error(secured, spark):
+def test_settings_of_librdkafka_are_all_that_a_job_needs(secured, spark):
     options = secured.options | {"enable.ssl.certificate.verification": "false"}
     del options["ssl.truststore.location"], options["ssl.truststore.type"]
     secured.produce("one-sided", score("red", 1, 1.0))
     rows = ms.read_kafka("one-sided", SCORES, servers=secured.servers, options=options).collect()
-    begun = time.monotonic()
-    with pytest.raises(KafkaError, match="MS320") as caught:
-        rows.run("one-sided", spark=spark).process_all()
-    assert time.monotonic() - begun < 30
-    assert caught.value.what == "Kafka does not let Spark's client in: SSL handshake failed"
-    assert PASSWORD not in "".join(traceback.format_exception(caught.value))
+    job = rows.run("one-sided", spark=spark).process_all().stop()
+    assert [row["points"] for row in job.rows()] == [1]
 
 
 @pytest.fixture
@@ -353,7 +350,7 @@ def test_no_password_is_in_a_plan_a_log_or_an_error(
     said = capfd.readouterr()
     assert "sasl.jaas.config" in said.out, "the plan names the options"
     logged = spark_log.read_text(encoding="utf-8")
-    assert "sasl.jaas.config" in logged, "Kafka's client logs its settings"
+    assert "millstream_kafka" in logged or "PythonMicroBatchStream" in logged, "it logs the source"
     for text in (
         said.out,
         said.err,
@@ -363,4 +360,11 @@ def test_no_password_is_in_a_plan_a_log_or_an_error(
         repr([scores, program, *program.sinks]),
     ):
         assert PASSWORD not in text
+        assert not [each for each in in_base64(PASSWORD) if each in text]
     _assert_no_secrets_in(tmp_path / "checkpoint")
+
+
+def in_base64(secret: str) -> list[str]:
+    """How a secret looks among other bytes that are written in Base64, wherever it begins there."""
+    whole = (base64.b64encode(b" " * at + secret.encode()).decode() for at in range(3))
+    return [text[4 if at else 0 : -4] for at, text in enumerate(whole)]

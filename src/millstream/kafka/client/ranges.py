@@ -110,6 +110,8 @@ class RangeReader:
         Ranges are of different partitions. With ``in_turn``, each ends before the next begins. With
         ``skip_lost``, records that Kafka no longer has are left out, and else that is MS350.
         """
+        if skip_lost:
+            self._forget()  # or it might read what is counted as lost
         self._assign(ranges)
         for turn in [[each] for each in ranges] if in_turn else [ranges]:
             # Another's turn may have been so long that its partition was given up.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import TopicPartition
 
-from millstream.kafka.client.metadata import cluster_topics, topic_names
+from millstream.kafka.client.metadata import cluster_topics, topic_ids, topic_names
 from millstream.kafka.client.positions import END, offsets_at
 from millstream.kafka.client.ranges import Place, Range, lost_records, topic_gone
 from millstream.kafka.delivery.markers import MARKERS
@@ -17,6 +17,7 @@ from millstream.model.errors import KafkaError
 from millstream.spark.sources.kafka import Offsets, Topics
 
 _PATIENCE = 120.0  # seconds that brokers may be away
+_REFUSALS = 15.0  # seconds that they may refuse to answer
 _PAUSE = 0.2
 _METADATA = 1.0  # seconds after which new partitions and topics are looked for
 
@@ -39,8 +40,12 @@ class Ends:
             try:
                 return self._after(start)
             except KafkaError as error:
-                if error.code != "MS320" or time.monotonic() > deadline:
+                if error.code not in ("MS320", "MS323") or time.monotonic() > deadline:
                     raise
+                # The cluster has refused: a leader has changed, or a topic was created again.
+                self._looked = -math.inf
+                if error.code == "MS323":
+                    deadline = min(deadline, time.monotonic() + _REFUSALS)
             time.sleep(_PAUSE)
 
     def _after(self, start: Offsets) -> Offsets:
@@ -52,10 +57,22 @@ class Ends:
         found = offsets_at(admin, self._places, END, committed=True)
         ends = {(each.topic, each.partition): offset for each, offset in found.items()}
         if source.on_data_loss == "fail":
-            for place, end in ends.items():
-                if end < start.get(place, 0):
-                    raise lost_records(Range(*place, start[place], start[place]), 0, end)
+            self._check_none_cut_off(start, ends)
         return limited(start, ends, source.max_per_batch)
+
+    def _check_none_cut_off(self, start: Offsets, ends: Offsets) -> None:
+        """MS350 if a partition has fewer records than before.
+
+        A topic that was created again has, too; the batch reports that, which knows it by its id.
+        """
+        short = {place: end for place, end in ends.items() if end < start.get(place, 0)}
+        if not short:
+            return
+        ids = topic_ids(self._topics.connection, {topic for topic, _ in short})
+        for (topic, number), end in short.items():
+            if ids.get(topic) == self._topics.ids.get(topic):
+                at = start[topic, number]
+                raise lost_records(Range(topic, number, at, at), 0, end)
 
     def _found(self, start: Offsets) -> list[TopicPartition]:
         """All partitions that there are."""
