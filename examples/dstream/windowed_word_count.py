@@ -1,7 +1,7 @@
 """Counts words over the last 30 seconds, every 10 seconds, with DStreams.
 
-What leaves the window is subtracted, and what arrives is added: the words in it are not counted
-again.
+A window of three slides is counted anew each time, as in PySpark, although there is an inverse
+function. From five slides on, what leaves the window is subtracted, and what arrives is added.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ WORDS = [["a"], ["a", "b"], ["b"], [], ["c", "a"], ["c"]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="3 seconds, every second")
-    slide = 1 if parser.parse_args().quick else 10
+    parser.add_argument("--quick", action="store_true", help="1.5 seconds, every half second")
+    slide = 0.5 if parser.parse_args().quick else 10
 
     sc = SparkContext("local[2]", "windowed-word-count")
     sc.setLogLevel("ERROR")

@@ -94,17 +94,6 @@ def test_a_batch_can_stop_its_own_context(ssc):
     assert StreamingContext.getActive() is None
 
 
-def test_slice_returns_the_rdds_that_are_remembered(ssc):
-    ssc.remember(60)
-    stream = ssc.queueStream([[1], [2], [3], [4]])
-    times: list = []
-    stream.foreachRDD(lambda time, rdd: times.append(time))
-    ssc.start()
-    until(lambda: len(times) >= 5)
-    begin, end = times[1].timestamp(), times[3].timestamp()
-    assert [rdd.collect() for rdd in stream.slice(begin, end)] == [[2], [3], [4]]
-
-
 def test_listeners_are_called_as_batches_begin_and_end(ssc):
     class Recorder(StreamingListener):
         def __init__(self):
@@ -116,7 +105,15 @@ def test_listeners_are_called_as_batches_begin_and_end(ssc):
         def onBatchCompleted(self, batchCompleted):
             self.completed.append(batchCompleted.batchInfo())
 
+    class Failing(StreamingListener):
+        def onStreamingStarted(self, streamingStarted):
+            raise ValueError("it started")
+
+        def onBatchSubmitted(self, batchSubmitted):
+            raise ValueError("it was submitted")
+
     listener = Recorder()
+    ssc.addStreamingListener(Failing())  # does no harm
     ssc.addStreamingListener(listener)
     collected(ssc.queueStream([[1], [2]]))
     ssc.start()
@@ -126,6 +123,8 @@ def test_listeners_are_called_as_batches_begin_and_end(ssc):
         assert info.batchTime().milliseconds() % 200 == 0
         assert info.totalDelay() >= info.processingDelay() >= 0
         assert info.outputOperationInfos()[0].failureReason() is None
+        assert info.numRecords() == 0  # as in Spark: those of queues are not counted
+        assert info.streamIdToInputInfo() == {}
 
 
 def test_map_with_state_emits_for_each_pair_and_keeps_the_state(ssc):
@@ -172,15 +171,15 @@ def test_map_with_state_removes_keys_that_time_out_when_it_checkpoints(ssc):
     ]  # fmt: skip
 
 
-def test_pprint_prints_the_first_elements(ssc, capsys):
-    printed = collected(ssc.queueStream([[1, 2, 3]]))
-    ssc.queueStream([[1, 2, 3]]).pprint(2)
-    ssc.start()
-    until(lambda: len(printed) >= 2)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == lines[2] == "-" * 43
-    assert lines[1].startswith("Time: 20")
-    assert lines[3:6] == ["1", "2", "..."]
+def test_a_dstream_says_whether_it_is_kept(ssc, context):
+    stream = ssc.queueStream([[1]])
+    assert ssc._sc is stream._sc is context
+    assert ssc._jvm is context._jvm
+    assert not stream.is_cached
+    assert not stream.is_checkpointed
+    stream.cache().checkpoint(1)
+    assert stream.is_cached
+    assert stream.is_checkpointed
 
 
 def test_checkpoint_makes_its_folder_as_in_pyspark(context, tmp_path):
@@ -222,6 +221,7 @@ def refused(what: str, make) -> None:
 
 def test_programs_that_cannot_run_are_refused(spark, tmp_path):
     context = spark.sparkContext
+    refused("not a SparkSession", lambda: StreamingContext(spark, 1))
     ssc = StreamingContext(context, INTERVAL)
     refused("no output operations", ssc.start)
     numbers = ssc.queueStream([[1]])

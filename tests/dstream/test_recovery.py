@@ -6,6 +6,7 @@ import ast
 import json
 import signal
 import socket
+import struct
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import dstream_counts
 import mortal_dstream
 from families import Family
-from millstream.dstream import StreamingContext
+from millstream.dstream import StreamingContext, StreamingListener
 from millstream.model.errors import PlanError
 from mortal_dstream import POINTS
 from waiting import until
@@ -33,6 +34,23 @@ def batches(output: Path, name: str, ending: str = "") -> dict[int, dict]:
             assert len(pairs) == len(dict(pairs))
             found[int(folder.name.removesuffix(ending).rpartition("-")[2])] = dict(pairs)
     return found
+
+
+class Recorder(StreamingListener):
+    """Records what listeners get to know of batches and receivers."""
+
+    def __init__(self) -> None:
+        self.batches: list = []
+        self.receivers: list = []
+
+    def onBatchCompleted(self, batchCompleted):
+        self.batches.append(batchCompleted.batchInfo())
+
+    def onReceiverStarted(self, receiverStarted):
+        self.receivers.append(receiverStarted.receiverInfo())
+
+    def onReceiverStopped(self, receiverStopped):
+        self.receivers.append(receiverStopped.receiverInfo())
 
 
 def put(folder: Path, name: str, *lines: str) -> None:
@@ -161,32 +179,29 @@ def test_lines_of_a_socket_are_received_once_and_not_lost_by_a_restart(context, 
     def totals() -> dict[int, dict]:
         return batches(tmp_path, "totals")
 
+    listener = Recorder()
+
     for text, expected in (("a b a\nc\nd", {"a": 2, "b": 1, "c": 1}), ("e\n", {"d": 1, "e": 1})):
         ssc = StreamingContext.getOrCreate(str(tmp_path / "checkpoint"), setup)
         count = len(connections)
+        ssc.addStreamingListener(listener)
         ssc.start()
         until(lambda: len(connections) > count)  # noqa: B023
         connections[-1].sendall(text.encode())
         seen |= expected
         until(lambda: any(seen.items() <= each.items() for each in totals().values()))  # noqa: B023
-        connections[-1].close()
+        connections[-1].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connections[-1].close()  # as a server that dies: the client is told of a reset
+        until(lambda: not listener.receivers[-1].active())
         ssc.stop(False, True)
     assert totals()[max(totals())] == {"a": 2, "b": 1, "c": 1, "d": 1, "e": 1}
     server.close()
-
-
-def test_binary_records_have_the_given_length(context, tmp_path):
-    ssc = StreamingContext(context, 0.2)
-    found: list = []
-    ssc.binaryRecordsStream(str(tmp_path), 3).foreachRDD(lambda rdd: found.extend(rdd.collect()))
-    ssc.start()
-    try:
-        (tmp_path / ".part").write_bytes(b"abcdef")
-        (tmp_path / ".part").rename(tmp_path / "whole")
-        until(lambda: found)
-    finally:
-        ssc.stop(False)
-    assert found == [b"abc", b"def"]
+    assert sum(info.numRecords() for info in listener.batches) == 4  # a b a, c, d and e
+    began, ended, *_ = listener.receivers
+    assert (began.active(), ended.active()) == (True, False)
+    assert began.streamId() == ended.streamId()
+    assert "closed the connection" in ended.lastErrorMessage()
+    assert ended.lastErrorTime() > 0
 
 
 @pytest.mark.parametrize("as_rdds", [False, True])

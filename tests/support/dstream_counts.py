@@ -8,7 +8,7 @@ from pyspark import SparkContext
 
 from millstream.dstream import StreamingContext
 
-INTERVAL = 2
+INTERVAL = 1
 
 
 def program(context: SparkContext, files: str, output: str) -> StreamingContext:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time as clock
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -16,6 +14,8 @@ from millstream.dstream.listener import (
     OutputEvent,
     OutputOperationInfo,
     StreamingListener,
+    StreamInputInfo,
+    notify,
 )
 
 
@@ -56,7 +56,8 @@ class Batches:
             self._fail(time, error)
             jobs = []
         self._record(time)
-        info = BatchInfo(time, _now(), _outputs={i: _output(time, i) for i in range(len(jobs))})
+        outputs = {number: _output(time, number) for number in range(len(jobs))}
+        info = BatchInfo(time, _now(), _outputs=outputs, _inputs=self._inputs(time))
         self._notify("onBatchSubmitted", BatchEvent(info))
         info = replace(info, _started=_now())
         self._notify("onBatchStarted", BatchEvent(info))
@@ -110,11 +111,14 @@ class Batches:
                     self._fail(time, error)
 
     def _notify(self, method: str, event: BatchEvent | OutputEvent) -> None:
-        for listener in self._listeners:
-            try:
-                getattr(listener, method)(event)
-            except Exception:  # as in Spark: a listener that fails does not fail the batch
-                traceback.print_exc(file=sys.stderr)
+        notify(self._listeners, method, event)
+
+    def _inputs(self, time: int) -> dict[int, StreamInputInfo]:
+        """What the inputs took for a batch, which only listeners want to know."""
+        if not self._listeners:
+            return {}
+        found = {each.number: each.info(time) for each in self._graph.inputs}
+        return {n: StreamInputInfo(n, *info) for n, info in found.items() if info is not None}
 
 
 def _output(time: int, number: int) -> OutputOperationInfo:

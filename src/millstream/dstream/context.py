@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pyspark import RDD, SparkContext, StorageLevel
+from pyspark.sql import SparkSession
 
 from millstream.dstream.arguments import milliseconds
 from millstream.dstream.checkpoint import program_in
@@ -24,6 +25,7 @@ from millstream.dstream.inputs.socket import SocketInput
 from millstream.dstream.listener import StreamingListener
 from millstream.dstream.run import Run
 from millstream.model.errors import PlanError
+from millstream.spark.compat.moved import reach
 
 
 class StreamingContext:
@@ -82,6 +84,14 @@ class StreamingContext:
     def sparkContext(self) -> SparkContext:
         """The SparkContext that the program runs on."""
         return self._graph.context
+
+    @property
+    def _sc(self) -> SparkContext:
+        return self._graph.context
+
+    @property
+    def _jvm(self) -> Any:
+        return reach(self._graph.context, "_jvm")
 
     @property
     def _jssc(self) -> StreamingContext:
@@ -225,6 +235,11 @@ class StreamingContext:
 
 
 def _check_context(context: object) -> None:
+    if isinstance(context, SparkSession):
+        raise unusable(
+            "a DStream program needs a SparkContext, not a SparkSession",
+            "write StreamingContext(spark.sparkContext, …)",
+        )
     if not isinstance(context, SparkContext):
         raise PlanError(
             "MS128",

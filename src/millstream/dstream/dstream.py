@@ -59,12 +59,14 @@ class DStream(OverWindows[T]):
         """Keeps the RDDs while they are remembered, in memory or as the level says."""
         self._ssc._graph.check_open()
         self._node.level = storageLevel
+        self.is_cached = True
         return self
 
     def checkpoint(self, interval: float) -> DStream[T]:
         """Writes the RDDs to the checkpoint folder, every so many seconds."""
         self._ssc._graph.check_open()
         self._node.checkpoint_interval = milliseconds(interval)
+        self.is_checkpointed = True
         return self
 
     def slice(self, begin: datetime | float, end: datetime | float) -> list[RDD[T]]:
@@ -95,6 +97,7 @@ class MapWithStateDStream(DStream[T]):
         """Writes the states to the checkpoint folder, every so many seconds."""
         self._ssc._graph.check_open()
         self._states.checkpoint_interval = milliseconds(interval)
+        self.is_checkpointed = True
         return self
 
 

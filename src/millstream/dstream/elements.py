@@ -28,6 +28,8 @@ class Elements(Generic[T]):
         self._ssc = ssc
         self._sc = ssc.sparkContext
         self._node = node
+        self.is_cached = False
+        self.is_checkpointed = False
 
     def _of(self, node: Node) -> DStream[Any]:
         from millstream.dstream.dstream import DStream  # which builds on this class

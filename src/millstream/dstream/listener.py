@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +37,15 @@ class StreamingListener:
 
     def onOutputOperationCompleted(self, outputOperationCompleted: Any) -> None:
         """An output of a batch has run."""
+
+
+def notify(listeners: list[StreamingListener], method: str, event: Any) -> None:
+    """Calls all listeners; as in Spark, one that fails does no harm to the program."""
+    for listener in listeners:
+        try:
+            getattr(listener, method)(event)
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,28 @@ class OutputOperationInfo:
 
 
 @dataclass(frozen=True)
+class StreamInputInfo:
+    """What one input took for a batch."""
+
+    _id: int
+    _records: int
+    _metadata: dict[str, Any]
+
+    def inputStreamId(self) -> int:
+        return self._id
+
+    def numRecords(self) -> int:
+        """How many records it took, where that is known before they are read."""
+        return self._records
+
+    def metadata(self) -> dict[str, Any]:
+        return self._metadata
+
+    def metadataDescription(self) -> str | None:
+        return self._metadata.get("Description")
+
+
+@dataclass(frozen=True)
 class BatchInfo:
     """A batch, as far as it has run: delays are in milliseconds, or -1 if not known yet."""
 
@@ -88,6 +121,7 @@ class BatchInfo:
     _started: int = -1
     _completed: int = -1
     _outputs: dict[int, OutputOperationInfo] = field(default_factory=dict)
+    _inputs: dict[int, StreamInputInfo] = field(default_factory=dict)
 
     def batchTime(self) -> Time:
         return Time(self._time)
@@ -111,14 +145,60 @@ class BatchInfo:
         return -1 if self._completed < 0 else self._completed - self._submitted
 
     def numRecords(self) -> int:
-        """How many records receivers reported: none, since inputs are read when outputs run."""
-        return 0
+        """How many records all inputs took; as in Spark, those of queues and files count as 0."""
+        return sum(each.numRecords() for each in self._inputs.values())
 
-    def streamIdToInputInfo(self) -> dict[int, Any]:
-        return {}
+    def streamIdToInputInfo(self) -> dict[int, StreamInputInfo]:
+        """By the number of the input. As in Spark, queues are not among them."""
+        return self._inputs
 
     def outputOperationInfos(self) -> dict[int, OutputOperationInfo]:
         return self._outputs
+
+
+@dataclass(frozen=True)
+class ReceiverInfo:
+    """A receiver, which runs in a thread of the driver, and what went wrong last."""
+
+    _id: int
+    _name: str
+    _active: bool
+    _error: str = ""
+    _error_time: int = -1
+
+    def streamId(self) -> int:
+        return self._id
+
+    def name(self) -> str:
+        return self._name
+
+    def active(self) -> bool:
+        return self._active
+
+    def location(self) -> str:
+        return "driver"
+
+    def executorId(self) -> str:
+        return "driver"
+
+    def lastErrorMessage(self) -> str:
+        return self._error
+
+    def lastError(self) -> str:
+        return self._error
+
+    def lastErrorTime(self) -> int:
+        return self._error_time
+
+
+@dataclass(frozen=True)
+class ReceiverEvent:
+    """A receiver has started, has stopped, or has failed."""
+
+    _info: ReceiverInfo
+
+    def receiverInfo(self) -> ReceiverInfo:
+        return self._info
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time as clock
+from functools import partial
 
 from millstream.dstream.batch import Batches
 from millstream.dstream.checkpoint import Checkpoint
 from millstream.dstream.graph.graph import Graph
 from millstream.dstream.hadoop import Files
-from millstream.dstream.listener import StreamingListener, StreamingStarted
+from millstream.dstream.listener import StreamingListener, StreamingStarted, notify
 from millstream.dstream.query import Query, session_of
 
 
@@ -42,7 +43,7 @@ class Run:
                 progress.restore(graph)
                 self._batches.failed = progress.failed
         for each in graph.inputs:
-            each.open(checkpoint.run if checkpoint else None)
+            each.open(checkpoint.run if checkpoint else None, partial(notify, self._listeners))
         self._query = Query(
             session,
             graph.zero,
@@ -51,8 +52,7 @@ class Run:
             f"{checkpoint.run}/query" if checkpoint else None,
         )
         self._query.start()
-        for listener in self._listeners:
-            listener.onStreamingStarted(StreamingStarted(now))
+        notify(self._listeners, "onStreamingStarted", StreamingStarted(now))
 
     def _checkpoint(self, resumed: bool) -> Checkpoint | None:
         if self._folder is None:

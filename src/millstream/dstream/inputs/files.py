@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pyspark import RDD, SparkContext
 
 from millstream.dstream.hadoop import Files
-from millstream.dstream.inputs.input import Input
+from millstream.dstream.inputs.input import Info, Input
 
 _REMEMBERED = 60_000
 """Milliseconds: a file that was last changed longer ago is not new, as in Spark."""
@@ -68,6 +68,9 @@ class FileInput(Input):
             and file not in known
             and not file.rpartition("/")[2].startswith(".")
         ]
+
+    def described(self, taken: Any) -> Info:
+        return 0, {"files": taken, "Description": "\n".join(taken)}
 
     def read(self, taken: Any) -> RDD[Any]:
         rdds = [self._form.rdd(self.graph.context, file) for file in taken]

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from pyspark import RDD
 
 from millstream.dstream.graph.node import Node
+from millstream.dstream.listener import ReceiverEvent
+
+Info = tuple[int, dict[str, Any]]
+"""A number of records, and more by the names that Spark has for it."""
+Tell = Callable[[str, ReceiverEvent], None]
+"""Calls a method of all listeners."""
 
 
 class Input(Node):
@@ -36,8 +43,11 @@ class Input(Node):
     def resume(self, position: Any) -> None:
         """Continues where another run of the program was, with what that run took."""
 
-    def open(self, folder: str | None) -> None:
-        """Starts to receive, if this is an input that receives; a folder outlives the process."""
+    def open(self, folder: str | None, tell: Tell) -> None:
+        """Starts to receive, if this is an input that receives; a folder outlives the process.
+
+        ``tell`` has listeners know of the receiver.
+        """
 
     def close(self) -> None:
         """Ends what ``open`` started."""
@@ -49,6 +59,13 @@ class Input(Node):
         if time not in self.taken:
             self.taken[time] = self.take(time)
         return self.read(self.taken[time])
+
+    def info(self, time: int) -> Info | None:
+        """What listeners get to know of a batch; None if it took nothing, or nothing is known."""
+        return self.described(self.taken[time]) if time in self.taken else None
+
+    def described(self, taken: Any) -> Info | None:
+        """How many records were taken, and what else is to be known of them."""
 
     def kept(self) -> int:
         """How many milliseconds of ``taken`` are needed."""

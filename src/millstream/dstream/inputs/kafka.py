@@ -8,7 +8,7 @@ from typing import Any
 from pyspark import RDD
 
 from millstream.dstream.graph.node import unusable
-from millstream.dstream.inputs.input import Input
+from millstream.dstream.inputs.input import Info, Input, Tell
 from millstream.kafka.client.connection import Connection
 from millstream.kafka.client.metadata import partitions_of
 from millstream.kafka.client.positions import BEGINNING, END, offsets_at
@@ -58,7 +58,7 @@ class KafkaInput(Input):
         self._decoders = decoders
         self._offsets = dict(offsets)
 
-    def open(self, folder: str | None) -> None:
+    def open(self, folder: str | None, tell: Tell) -> None:
         self._connection = Connection(self._settings["bootstrap.servers"], self._settings)
         for each, offset in self._at(self._start).items():
             self._offsets.setdefault(each, offset)
@@ -79,6 +79,11 @@ class KafkaInput(Input):
         ]
         self._offsets |= ends
         return taken
+
+    def described(self, taken: Any) -> Info:
+        lines = [f"topic: {t}\tpartition: {p}\toffsets: {a} to {b}" for t, p, a, b in taken]
+        count = sum(end - begin for _, _, begin, end in taken)
+        return count, {"offsets": taken, "Description": "\n".join(lines)}
 
     def read(self, taken: Any) -> RDD[Any]:
         if not taken:

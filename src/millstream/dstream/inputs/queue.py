@@ -8,7 +8,7 @@ from typing import Any
 from pyspark import RDD
 
 from millstream.dstream.graph.node import unusable
-from millstream.dstream.inputs.input import Input
+from millstream.dstream.inputs.input import Input, Tell
 
 
 class QueueInput(Input):
@@ -51,7 +51,7 @@ class QueueInput(Input):
     def resume(self, position: Any) -> None:
         self._next = position
 
-    def open(self, folder: str | None) -> None:
+    def open(self, folder: str | None, tell: Tell) -> None:
         if self._queue is None:
             raise unusable(
                 "the RDDs of a queueStream are not part of a checkpoint, so it cannot be resumed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time as clock
@@ -10,8 +11,10 @@ from typing import Any
 from pyspark import RDD
 
 from millstream.dstream.hadoop import Files
-from millstream.dstream.inputs.input import Input
+from millstream.dstream.inputs.input import Info, Input, Tell
+from millstream.dstream.listener import ReceiverEvent, ReceiverInfo
 
+_log = logging.getLogger(__name__)
 _BLOCK = 0.2
 """Seconds of lines in one block, which is one partition; as in Spark."""
 _RETRY = 2.0
@@ -31,7 +34,8 @@ class SocketInput(Input):
         self._taken_to = 0
         self._allocated: dict[int, tuple[int, int]] = {}
 
-    def open(self, folder: str | None) -> None:
+    def open(self, folder: str | None, tell: Tell) -> None:
+        self._tell = tell
         self._blocks: dict[int, bytes] = {}
         self._next = self._oldest = self._taken_to
         self._folder = folder and f"{folder}/received/{self.number}"
@@ -56,6 +60,9 @@ class SocketInput(Input):
 
     def take(self, time: int) -> Any:
         return self._allocated.pop(time, (self._taken_to, self._taken_to))
+
+    def described(self, taken: Any) -> Info:
+        return sum(self._block(number).count(b"\n") + 1 for number in range(*taken)), {}
 
     def read(self, taken: Any) -> RDD[Any]:
         blocks = [self._block(number) for number in range(*taken)]
@@ -88,12 +95,26 @@ class SocketInput(Input):
 
     def _receive(self) -> None:
         while not self._closed.is_set():
+            self._report("onReceiverStarted")
+            why = "the server has closed the connection"
             try:
                 with socket.create_connection(self._address, timeout=_BLOCK) as connection:
                     self._read(connection)
-            except OSError:
-                pass  # the server is not there, or has gone
+            except Exception as error:  # no server is there, or a block cannot be written
+                why = str(error)
+            if self._closed.is_set():
+                why = "the program has stopped"
+            else:
+                host, port = self._address
+                _log.warning("%s:%s: %s; connects again in %s s", host, port, why, _RETRY)
+            self._report("onReceiverStopped", why)
             self._closed.wait(_RETRY)
+
+    def _report(self, method: str, error: str = "") -> None:
+        """Has listeners know that the receiver begins, or ends and why."""
+        at = int(clock.time() * 1000) if error else -1
+        info = ReceiverInfo(self.number, self._thread.name, not error, error, at)
+        self._tell(method, ReceiverEvent(info))
 
     def _read(self, connection: socket.socket) -> None:
         """Reads until the server closes the connection, a block at a time."""
@@ -105,6 +126,8 @@ class SocketInput(Input):
                     chunk = connection.recv(1 << 16)
                 except TimeoutError:
                     break
+                except OSError:  # the server has gone: what it sent before is not lost
+                    chunk = b""
                 arrived.append(chunk)
                 ends = not chunk
             data = rest + b"".join(arrived)
@@ -123,6 +146,6 @@ class SocketInput(Input):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for name in ("_blocks", "_folder", "_closed", "_thread", "_next", "_oldest"):
+        for name in ("_blocks", "_folder", "_closed", "_thread", "_next", "_oldest", "_tell"):
             state.pop(name, None)
         return {**state, "_allocated": {}}
