@@ -20,6 +20,7 @@ from millstream.model.processors import (
 from millstream.model.windowing import Windowing, checked_lateness
 from millstream.model.windows import Global, Window
 from millstream.plan.build.functions import checked_on_error, function_name
+from millstream.plan.checks.callbacks import check_callbacks
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.checks.event_time import check_has_event_time
 from millstream.plan.checks.on_batch import check_on_batch
@@ -291,12 +292,7 @@ def _checked_processor(given: Any) -> Processor:
             f"process() takes a processor, not {given!r}",
             fix="give a class that extends ms.Processor",
         )
-    if not overrides(made, "on_row") and not overrides(made, "on_rows"):
-        raise PlanError(
-            "MS130",
-            f"{function_name(type(made))} does not say what happens for a row",
-            fix="write def on_row(self, row, state, timers, out)",
-        )
+    check_callbacks(made)
     for name in vars(made):
         if isinstance(getattr(made, name), TimerKind):
             raise PlanError(
