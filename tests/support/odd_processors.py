@@ -87,7 +87,7 @@ class EveryType(Emits):
         text: str = ""
 
     def said(self, row: Any, state: Any) -> Any:
-        before = repr(state)
+        before = repr(vars(state))
         state.when, state.local, state.day = row.time, datetime(2024, 5, 1), row.time.date()
         state.price, state.raw, state.yes = -state.price, state.raw + b"\x00\xff", not state.yes
         state.ratio = float("inf") if state.ratio == 0 else float("nan")
@@ -230,7 +230,7 @@ class WrongValue(Emits):
         prices: list[Decimal] = []  # noqa: RUF012
 
     def said(self, row: Any, state: Any) -> Any:
-        before = repr(state)
+        before = repr(vars(state))
         state.prices.append(Decimal(row["n"]))
         wrong: list[Any] = [1, "one", 1.5, 2**70, True]
         state.n = wrong[row["n"]] if row["key"] else row["n"]

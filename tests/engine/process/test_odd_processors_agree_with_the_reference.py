@@ -43,7 +43,7 @@ def test_fields_of_a_base_and_of_the_class_itself_are_kept() -> None:
 
 def test_a_timestamp_without_a_zone_is_loaded_in_utc() -> None:
     last = of(EveryType, None)[0][-1][1]
-    assert "local=datetime.datetime(2024, 5, 1, 0, 0, tzinfo=datetime.timezone.utc)" in last
+    assert "'local': datetime.datetime(2024, 5, 1, 0, 0, tzinfo=datetime.timezone.utc)" in last
 
 
 def test_timers_before_1970_and_up_to_the_year_9999_fire_at_their_times() -> None:
