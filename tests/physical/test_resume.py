@@ -33,6 +33,9 @@ class Balances(ms.Processor):
     def on_row(self, row, state, timers, out):
         pass
 
+    def on_timer(self, timer, state, timers, out):
+        pass
+
 
 class Named(Balances):
     late = ms.timer("event_time")
