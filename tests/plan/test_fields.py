@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -106,13 +106,14 @@ def test_a_list_as_the_default_of_a_class_of_fields_is_that_of_each_key() -> Non
         class state:  # noqa: N801
             items: list[int] = []  # noqa: RUF012
             tags: set[str] = {"new"}  # noqa: RUF012
+            of_all: ClassVar[list[int]] = [7]
 
     state = state_of(Lists())
     assert state is not None
     assert [each.default for each in state.fields] == [[], ["new"]]
     one, other = state.kind(), state.kind()
     one.items.append(1)
-    assert other.items == []
+    assert (other.items, other.of_all) == ([], [7])
 
 
 def test_fields_for_keywords_only_and_those_of_a_base_are_fields() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from millstream.model.errors import PlanError
 from millstream.model.processors import Processor
@@ -134,9 +134,10 @@ def _as_dataclass(given: type) -> type:
     declared = inspect.get_annotations(given)
     if dataclasses.is_dataclass(given) and ("__dataclass_params__" in vars(given) or not declared):
         return given
+    hints = type_hints(given)
     for name in declared:
-        default = vars(given).get(name)
-        if type(default) in (list, dict, set):  # each key has one of its own
+        default, of_class = vars(given).get(name), get_origin(hints[name]) is ClassVar
+        if type(default) in (list, dict, set) and not of_class:  # each key has one of its own
             setattr(given, name, dataclasses.field(default_factory=partial(deepcopy, default)))
     return dataclass(given)
 
