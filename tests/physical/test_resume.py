@@ -62,7 +62,12 @@ class Rescheduled(Balances):
 def lines(processor, key="account", window=None, order="arrival", **ttl):
     if ttl:
         processor = type("Lives", (processor,), ttl)
-    rows = ms.read_files("/in", schema="account string, n int, at timestamp", event_time="at")
+    rows = ms.read_files(
+        "/in",
+        schema="account string, n int, at timestamp",
+        event_time="at",
+        watermark=ms.bounded("1m"),
+    )
     keyed = rows.key_by(key)
     keyed = keyed if window is None else keyed.window(window)
     made = keyed.process(processor, schema="account string", order=order)
