@@ -99,10 +99,12 @@ def main() -> None:
                     time.sleep(0.1)
         finally:
             job.stop()
+        console.print("Payments that pass", style="bold")
         for row in sorted(job.rows("good"), key=lambda row: (row["card"], row["amount"])):
-            console.print(f"{row['card']}  paid {row['amount']:.2f}", style="green")
-        for row in job.rows("alerts"):
-            console.print(f"{row['card']}  {row['alert']}", style="red")
+            console.print(f"  {row['card']}  paid {row['amount']:.2f}", style="green")
+        console.print("Alerts, a side output", style="bold")
+        for row in sorted(job.rows("alerts"), key=lambda row: str(row["card"])):
+            console.print(f"  {row['card']}  {row['alert']}", style="red")
 
 
 def add_file(path: Path, rows: Iterable[tuple[str, float | None, float]]) -> None:

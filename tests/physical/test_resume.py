@@ -33,6 +33,9 @@ class Balances(ms.Processor):
     def on_row(self, row, state, timers, out):
         pass
 
+    def on_timer(self, timer, state, timers, out):
+        pass
+
 
 class Named(Balances):
     late = ms.timer("event_time")
@@ -59,7 +62,12 @@ class Rescheduled(Balances):
 def lines(processor, key="account", window=None, order="arrival", **ttl):
     if ttl:
         processor = type("Lives", (processor,), ttl)
-    rows = ms.read_files("/in", schema="account string, n int, at timestamp", event_time="at")
+    rows = ms.read_files(
+        "/in",
+        schema="account string, n int, at timestamp",
+        event_time="at",
+        watermark=ms.bounded("1m"),
+    )
     keyed = rows.key_by(key)
     keyed = keyed if window is None else keyed.window(window)
     made = keyed.process(processor, schema="account string", order=order)

@@ -36,7 +36,6 @@ FITTING: list[tuple[str | None, Any]] = [
     ("BOOLEAN", True),
     ("BINARY", b"ann"),
     ("BINARY", bytearray(b"ann")),
-    ("TIMESTAMP", NOON),
     ("TIMESTAMP", NOON.replace(tzinfo=UTC)),
     ("TIMESTAMP_NTZ", NOON),
     ("DATE", DAY),
@@ -81,6 +80,10 @@ MISFITS = [
     ("STRUCT<a: INT, b: INT>", {"a": 1}),
     ("STRUCT<a: INT>", (1,)),
 ]
+
+
+def test_a_timestamp_without_a_zone_is_in_utc() -> None:
+    assert keeping("TIMESTAMP")(NOON) == NOON.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(("type", "value"), FITTING)

@@ -219,3 +219,17 @@ def numbered(*values: int) -> list[Row]:
 
 def without_batch(node: Any) -> Any:
     return replace(node, processing=replace(node.processing, processor=_by_row(node)))
+
+
+def test_update_state_takes_a_function_of_a_row_and_a_state() -> None:
+    with pytest.raises(
+        PlanError, match="MS113.*a row and a state, not <lambda>: missing a required"
+    ):
+        source().key_by("key").update_state(lambda key, value, state: state, initial=0)  # type: ignore[misc,arg-type]
+    with pytest.raises(PlanError, match="MS113.*a row and a state, not 5"):
+        source().key_by("key").update_state(5, initial=0)  # type: ignore[arg-type]
+
+
+def test_keys_in_a_list_are_given_one_by_one() -> None:
+    with pytest.raises(PlanError, match=r"MS112(.|\n)*give its parts one by one: 'key', 'value'"):
+        source().deduplicate(["key", "value"], within="1h")

@@ -21,6 +21,9 @@ class Ticks(ms.Processor):
             next(ticks)
         timers.tick.set(after=0)
 
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        pass
+
 
 ticks = count()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import get_args
@@ -49,7 +50,7 @@ def test_the_jvm_computes_the_instants_and_reasons_of_the_reference(spark, type)
             assert found == expected(row["ts"], unit), (row["ts"], unit)
 
 
-def test_files_frames_and_topics_have_event_times_in_their_units(spark, broker, tmp_path):
+def test_files_frames_and_topics_have_event_times_in_their_units(spark, broker, tmp_path, caplog):
     # Of the same times, in the minute from 03:10 and the one after it.
     seconds = [TEN, TEN + 59, TEN + 60]
     millis = [{"ts": each * 1000 + 999} for each in seconds]
@@ -66,17 +67,24 @@ def test_files_frames_and_topics_have_event_times_in_their_units(spark, broker, 
         "sql": ms.from_rows([(each,) for each in seconds], "ts int")
         .with_columns(ts="ts * 1000D")
         .with_event_time("ts", unit="ms"),
+        "too fine": ms.from_rows([(each,) for each in seconds], "ts int")
+        .with_columns(ts="ts * 1D")
+        .with_event_time("ts", unit="ms"),
         "wrong": ms.from_rows([(each * 1000,) for each in seconds], "ts bigint", "ts"),
     }
     sinks = []
     for name, stream in streams.items():
         counts = stream.window(ms.fixed("1m")).aggregate(n=ms.count())
         sinks += [counts.collect(name), stream.rejected.collect(f"rejected {name}")]
-    job = ms.pipeline(*sinks).run("units", spark=spark, mode="batch")
-    for name in streams:
+    with caplog.at_level(logging.WARNING, "millstream.job"):
+        job = ms.pipeline(*sinks).run("units", spark=spark, mode="batch")
+    for name in streams.keys() - {"too fine"}:
         found = [(row["window"]["start"].timestamp(), row["n"]) for row in job.rows(name)]
         by_minute = [] if name == "wrong" else [(TEN, 2), (TEN + 60, 1)]
         assert sorted(found) == by_minute, name
+    assert {row["window"]["start"].year for row in job.rows("too fine")} == {1970}
+    (warned,) = (each for each in caplog.messages if "of another unit" in each)
+    assert f"ts = {TEN + 60} as milliseconds is in 1970, and looks like seconds" in warned
     reasons = {row["reason"] for row in job.rows("rejected wrong")}
     assert reasons == {f"event time 'ts': {why_no_time(TEN * 1000)}"}
     assert len(job.rows("rejected wrong")) == 3

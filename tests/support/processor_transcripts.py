@@ -70,6 +70,8 @@ def perform(
                 state.n += value
             case ["emit"]:
                 out.emit(**row)
+            case ["retract"]:
+                out.retract(**row)
             case ["alert"]:
                 out.to("alerts").emit(**row)
             case ["fail"]:
@@ -105,15 +107,16 @@ class ProcessorTranscript:
     steps: list[Step]
     expected: list[Any]
     """For each step: rows, alerts and late rows."""
-    rejected: list[int]
-    """The values of rows that are rejected."""
+    rejected: list[int | str]
+    """The values of rows that are rejected, the names of timers, or ``expiry``."""
 
     def check(self, made: Any) -> None:
         """What a replay gave, held against the transcript."""
         for number, expected in enumerate(self.expected):
             assert found(made, number) == expected, f"step {number} of {self.name!r}"
         records = [json.loads(each["record"]) for each in made.rejected]
-        assert sorted(record["v"] for record in records) == sorted(self.rejected)
+        rejected = [record.get("v", record.get("timer", "expiry")) for record in records]
+        assert sorted(rejected, key=str) == sorted(self.rejected, key=str)
 
 
 def found(made: Any, step: int) -> Any:
@@ -169,7 +172,8 @@ def _transcript(number: int, document: dict[str, Any]) -> ProcessorTranscript:
 
 def processor(written: dict[str, Any]) -> type[ms.Processor]:
     """The class that a transcript describes."""
-    assert written.keys() <= {"timers", "ttl", "on_row", "on_timer", "on_expiry", "on_end"}
+    callbacks = {"on_row", "on_timer", "on_expiry", "on_end"}
+    assert written.keys() <= {"timers", "ttl", "retracts", *callbacks}
     own: dict[str, Any] = {
         name: ms.timer(domain) for name, domain in written.get("timers", {}).items()
     }
@@ -180,11 +184,16 @@ def processor(written: dict[str, Any]) -> type[ms.Processor]:
             own[name] = callback
     ttl = written.get("ttl")
     if isinstance(ttl, dict):
-        own["ttl"] = {name: ms.ttl(length) for name, length in ttl.items()}
+        own["ttl"] = {name: time_to_live(text) for name, text in ttl.items()}
     elif ttl is not None:
-        length, by_clock, _ = ttl.partition(" by the clock")
-        own["ttl"] = ms.ttl(length, "processing_time" if by_clock else "event_time")
+        own["ttl"] = time_to_live(ttl)
+    own["retracts"] = written.get("retracts", False)
     return type("Scripted", (Scripted,), own)
+
+
+def time_to_live(text: str) -> Any:
+    length, by_clock, _ = text.partition(" by the clock")
+    return ms.ttl(length, "processing_time" if by_clock else "event_time")
 
 
 def _step(number: int, step: dict[str, Any]) -> Step:

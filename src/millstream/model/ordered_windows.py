@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 
 from millstream.model.arguments import checked_count
 from millstream.model.durations import Duration, format_duration, positive
@@ -99,7 +100,7 @@ def count_window(n: int, slide: int | None = None, flush: Duration = "end") -> C
     return Count(size, step, flush=_checked_flush(flush))
 
 
-def delta_window(column: str, threshold: float, flush: Duration = "end") -> Delta:
+def delta_window(column: str, threshold: float | Decimal, flush: Duration = "end") -> Delta:
     """A new window when ``column`` has moved by ``threshold`` or more since the window's first row.
 
     ``column`` is a number, or an expression that is one. The row that has moved is the first of
@@ -109,6 +110,7 @@ def delta_window(column: str, threshold: float, flush: Duration = "end") -> Delt
     >>> delta_window("temperature", 0.5)
     delta_window('temperature', 0.5)
     """
+    threshold = float(threshold) if isinstance(threshold, Decimal) else threshold
     number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
     if not number or not 0 < threshold < math.inf:
         raise PlanError(

@@ -35,6 +35,12 @@ class TimerKind:
     def __repr__(self) -> str:
         return f"timer({self.domain!r})"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a declared timer has no {name!r}: callbacks get their timers as an argument, "
+            "timers.silent.set(after='5m')"
+        )
+
 
 @dataclass(frozen=True)
 class TimeToLive:

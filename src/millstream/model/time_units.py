@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 """What a number that is a point in time counts."""
+Number = int | float | Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,14 @@ class Unit:
             return number * self.factor // self.divisor
         return round(number * self.factor / self.divisor)
 
+    def number(self, micros: int) -> int:
+        """How many of this unit so many microseconds are.
+
+        >>> UNITS["ms"].number(1_500_000)
+        1500
+        """
+        return micros * self.divisor // self.factor
+
     @property
     def first(self) -> int:
         """The year 2000 in this unit."""
@@ -63,7 +73,7 @@ UNITS: dict[TimeUnit, Unit] = {
 }
 
 
-def likely_unit(unit: TimeUnit, least: float, greatest: float) -> Unit | None:
+def likely_unit(unit: TimeUnit, least: Number, greatest: Number) -> Unit | None:
     """The coarser unit that numbers are more likely of: with it, all are in the years 2000 to 2100.
 
     Read in too fine a unit, they are all in 1970, which is no error by itself.
@@ -77,3 +87,16 @@ def likely_unit(unit: TimeUnit, least: float, greatest: float) -> Unit | None:
         if is_coarser and other.first <= least <= greatest <= other.last:
             return other
     return None
+
+
+def unit_hint(column: str, unit: TimeUnit, least: Number, greatest: Number) -> str | None:
+    """What to write instead, if the numbers of a column are likely to be of another unit.
+
+    >>> unit_hint("ts", "ms", 1_763_400_061, 1_763_400_075)
+    "ts = 1763400075 as milliseconds is in 1970, and looks like seconds: write unit='s'"
+    """
+    other = likely_unit(unit, least, greatest)
+    if other is None:
+        return None
+    about = f"{column} = {greatest} as {UNITS[unit].name} is in 1970"
+    return f"{about}, and looks like {other.name}: write unit={other.symbol!r}"

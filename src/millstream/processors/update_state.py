@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import field, make_dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError
 from millstream.model.processors import Processor, TimeToLive
+from millstream.plan.build.functions import function_name
 from millstream.plan.checks.column_names import check_column_names
 from millstream.plan.nodes import Keys
 from millstream.plan.records import shown
@@ -25,7 +27,7 @@ class UpdateState(Processor):
     def __init__(
         self, function: Callable[[Any, Any], Any], initial: Any, type: Any, timeout: Duration | None
     ) -> None:
-        self.function = function
+        self.function = _checked(function)
         self.type = _type(initial, type)
         default = field(default_factory=lambda: deepcopy(initial))
         self.state = make_dataclass("State", [(STATE, self.type, default)])
@@ -45,6 +47,20 @@ class UpdateState(Processor):
         check_column_names([name for name, _ in keys], own=[STATE])
         columns = [Field(name, str(key.type)) for name, key in keys]
         return Schema((*columns, Field(STATE, python_type(self.type))))
+
+
+def _checked(function: Any) -> Callable[[Any, Any], Any]:
+    try:
+        inspect.signature(function).bind("row", "state")
+    except (TypeError, ValueError) as error:
+        raise PlanError(
+            "MS113",
+            f"update_state() takes a function of a row and a state, not {function_name(function)}: "
+            f"{error}",
+            fix="write lambda row, state: …, or def update(row, state)",
+        ) from None
+    checked: Callable[[Any, Any], Any] = function
+    return checked
 
 
 def _type(initial: Any, given: Any) -> Any:

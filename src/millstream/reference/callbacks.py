@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from millstream.model.durations import Duration, not_negative
 from millstream.model.errors import MillstreamError, RunError
-from millstream.model.instants import END_OF_TIME, LAST, Instant, instant
+from millstream.model.instants import LAST, Instant, instant
 from millstream.model.processors import moment
 from millstream.model.windows import Interval
 from millstream.plan.operators.process import Processing
@@ -109,8 +110,35 @@ class TaggedOutput:
         return row_of(given, self._schema, what=what, step=self._what.step)
 
 
+class GivenTimers:
+    """The timers as callbacks see them: one attribute for each, and nothing that a name could hide.
+
+    ``clock`` has the time of the step as ``at``.
+    """
+
+    def __init__(self, what: Processing, clock: Any, timers: Mapping[str, Any]) -> None:
+        self._name, self._clock = what.name, clock
+        vars(self).update(timers)
+
+    @property
+    def now(self) -> datetime | None:
+        """The clock of the batch."""
+        return moment(self._clock.at.now)
+
+    @property
+    def watermark(self) -> datetime | None:
+        """How far event time has come."""
+        return moment(self._clock.at.watermark)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"{self._name} has no timer {name!r}: declare it in the class, "
+            f"{name} = ms.timer('event_time')"
+        )
+
+
 class TimerSettings:
-    """The timers of the key that has its turn: see ``model.processors.Timers``."""
+    """The timers of the key that has its turn; callbacks get ``given``."""
 
     def __init__(self, what: Processing) -> None:
         self.pending: dict[tuple[str, str], Setting] = {}
@@ -118,35 +146,18 @@ class TimerSettings:
         """The event time of the row that is handled, or of what the firing timer emits."""
         self.firing: int | None = None
         """When the timer was to fire that is handled."""
-        self._what = what
         self._lateness = 0 if what.order == "event_time" else what.lateness or 0
-        for name in what.timers:
-            setattr(self, name, TimerSetting(self, what, name))
+        timers = {name: TimerSetting(self, what, name) for name in what.timers}
+        self.given = GivenTimers(what, self, timers)
 
     def begin(
         self, pending: dict[tuple[str, str], Setting], interval: Interval | None, at: Clock
     ) -> None:
         """The turn of a key begins."""
         self.pending, self.at, self.firing = pending, at, None
-        self.latest = LAST
+        self.in_window, self.latest = interval is not None, LAST
         if interval is not None:
-            self.latest = min(interval.end + self._lateness, END_OF_TIME)
-
-    @property
-    def now(self) -> datetime | None:
-        """The clock of the batch."""
-        return moment(self.at.now)
-
-    @property
-    def watermark(self) -> datetime | None:
-        """How far event time has come."""
-        return moment(self.at.watermark)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"{self._what.name} has no timer {name!r}: declare it in the class, "
-            f"{name} = ms.timer('event_time')"
-        )
+            self.latest = min(interval.end + self._lateness, LAST)
 
 
 class TimerSetting:
@@ -173,17 +184,20 @@ class TimerSetting:
             raise self._refused("is set neither after= a delay nor at= a time, or both")
         if after is not None:
             time = min(self._from(), LAST) + _delay(after)
-            if time > LAST:
-                raise self._refused("would fire after the year 9999")
-            if not self._by_clock and time > settings.latest:
+            if settings.in_window and not self._by_clock and time > settings.latest:
                 if settings.firing == settings.latest:
                     self.clear(tag)  # it cannot fire later than now
                     return
                 time = settings.latest
+            if time > LAST:
+                raise self._refused("would fire after the year 9999", "set it for an earlier time")
         else:
             time = self._instant(at)
             if not self._by_clock and time > settings.latest:
-                raise self._refused("is set for a time after its window has expired")
+                raise self._refused(
+                    "is set for a time after its window has expired",
+                    f"write timers.{self._name}.set(after=…), which is cut to that time",
+                )
         emits = time if settings.since is None or not self._by_clock else settings.since
         if output_time is not None:
             emits = self._instant(output_time)
@@ -216,11 +230,12 @@ class TimerSetting:
         except MillstreamError as error:
             raise RunError("MS201", error.what, fix=error.fix, step=self._what.step) from None
 
-    def _refused(self, why: str) -> RunError:
+    def _refused(self, why: str, fix: str | None = None) -> RunError:
+        set = f"timers.{self._name}.set"
         return RunError(
             "MS201",
             f"the timer {self._name!r} of {self._what.name} {why}",
-            fix=f"write timers.{self._name}.set(after='5m') or timers.{self._name}.set(at=…)",
+            fix=fix or f"write {set}(after='5m') or {set}(at=…)",
             step=self._what.step,
         )
 

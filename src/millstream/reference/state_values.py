@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from millstream.model.errors import RunError
+from millstream.model.errors import RunError, did_you_mean
 from millstream.plan.operators.process import Processing
 from millstream.plan.records import shown
 from millstream.plan.types.fields import StateField
@@ -28,27 +28,46 @@ class StateValues:
         # Properties and checks that no value of a plain field needs take longer than to keep it.
         self._plain = not any(each.is_set or each.elements is not None for each in self.fields)
         self._keeps = [(each.name, each.keep) for each in self.fields]
+        self._make = None if what.state is None else what.state.make
+        own = {} if self._make is None else getattr(self._make(*self.defaults), "__dict__", {})
+        self._own = own.keys()
+        """The attributes of a state, if it can get others."""
 
     def loaded(self, values: tuple[Any, ...]) -> Any:
         """The state as callbacks see it; None where the processor declares none."""
-        if self._what.state is None:
+        if self._make is None:
             return None
         if not self._loads:
-            return self._what.state.kind(*values)
+            return self._make(*values)
         made = (
             value if each.load is None else _loaded(each, value)
             for each, value in zip(self.fields, values, strict=True)
         )
-        return self._what.state.kind(*made)
+        return self._make(*made)
 
     def kept(self, state: Any, key: dict[str, Any]) -> tuple[Any, ...]:
         """The values that columns get; an error names the field and the key."""
+        if self._own and len(vars(state)) != len(self._own):
+            self._check_attributes(state, key)
         if self._plain:
             try:
                 return tuple([keep(getattr(state, name)) for name, keep in self._keeps])
             except MisfitError:
                 pass  # the slow way knows which field it is
         return tuple([self._value(each, getattr(state, each.name), key) for each in self.fields])
+
+    def _check_attributes(self, state: Any, key: dict[str, Any]) -> None:
+        """Refuses what would be lost; what a class calls private or computes itself may be."""
+        for name in vars(state).keys() - self._own:
+            if not name.startswith("_") and not hasattr(type(state), name):
+                raise RunError(
+                    "MS202",
+                    f"the state of key {shown(key)} has {name!r}, which is not declared: it would "
+                    "be lost",
+                    fix=f"declare it, {name}: int = 0, say; or "
+                    + did_you_mean(name, [each.name for each in self.fields]),
+                    step=self._what.step,
+                )
 
     def _value(self, each: StateField, value: Any, key: dict[str, Any]) -> Any:
         try:

@@ -177,18 +177,14 @@ class Turns:
 
     def _take_quickly(self, rows: list[Row]) -> None:
         """The same as row by row, where a row that fails ends everything."""
-        on_row, state, timers, outputs = (
-            self._processor.on_row,
-            self._state,
-            self.settings,
-            self.outputs,
-        )
+        on_row, state, outputs = self._processor.on_row, self._state, self.outputs
+        settings, timers = self.settings, self.settings.given
         out, latest = outputs.rows, self._held.last
-        timers.firing, began = None, self.times.now()
+        settings.firing, began = None, self.times.now()
         try:
             for row in rows:
                 time = row.micros
-                timers.since = outputs.time = time
+                settings.since = outputs.time = time
                 on_row(row, state, timers, out)
                 if time is not None and time > latest:
                     latest = time
@@ -296,11 +292,9 @@ class Turns:
     def _call(
         self, name: str, callback: Callable[..., None], event: Any, emits: int | None
     ) -> bool:
-        settings, out = self.settings, self.outputs.rows
-        settings.since = emits
-        return self._guarded(
-            name, event, emits, lambda: callback(event, self._state, settings, out)
-        )
+        timers, out = self.settings.given, self.outputs.rows
+        self.settings.since = emits
+        return self._guarded(name, event, emits, lambda: callback(event, self._state, timers, out))
 
     def _guarded(self, name: str, given: Any, emits: int | None, call: Callable[[], None]) -> bool:
         """Runs a callback; whether it did not fail. One that fails changes nothing."""
@@ -341,6 +335,8 @@ class Turns:
             return RunError(error.code, what, fix=error.fix, step=error.step)
         who = f"{name} of {self.what.name}, for key {shown(self._key)},"
         fix = 'fix it, or write on_error="reject" to send such records to .rejected'
+        if self.what.state is None and isinstance(error, AttributeError) and error.obj is None:
+            fix = f"declare the state in {self.what.name}: class state: n: int = 0"
         return failure(self.what.step, who, shown(_record(given)), error, fix)
 
     # State.

@@ -25,6 +25,9 @@ class Alarms(ms.Processor):
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
         pass
 
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        pass
+
 
 def batch(times=(5 * S, 3 * S, None), slots=(0, 1, 0)):
     """Three rows: two of one key and one of another."""
@@ -101,25 +104,25 @@ def set_after(timers, before=NONE):
 
 def test_of_one_timer_the_last_row_decides():
     timers = BatchTimers(batch(times=(5 * S, 3 * S, 4 * S)))
-    timers.soon.set(given(2, 1, 0), after="1s")
+    timers.given.soon.set(given(2, 1, 0), after="1s")
     assert set_after(timers) == [(0, "soon", "", 5 * S, 5 * S), (1, "soon", "", 4 * S, 4 * S)]
     before = timers.after(NONE)
     again = BatchTimers(batch())
-    again.soon.clear(given(1))
+    again.given.soon.clear(given(1))
     assert set_after(again, before) == [(0, "soon", "", 5 * S, 5 * S)]
 
 
 def test_a_timer_by_the_clock_counts_from_the_clock_and_emits_with_the_time_of_the_row():
     timers = BatchTimers(batch())
-    timers.by_clock.set(given(0), after="1s", tag="x")
+    timers.given.by_clock.set(given(0), after="1s", tag="x")
     assert set_after(timers) == [(0, "by_clock", "x", 10 * S, 5 * S)]
-    assert timers.now.timestamp() == 9
+    assert timers.given.now.timestamp() == 9
 
 
 def test_a_timer_is_set_at_a_column_of_times_and_by_tags_of_rows():
     timers = BatchTimers(batch())
     rows = given(0, 1, when=[7 * S, 8 * S], who=["a", "b"])
-    timers.soon.set(rows, at="when", tag=pl.col("who"))
+    timers.given.soon.set(rows, at="when", tag=pl.col("who"))
     assert set_after(timers) == [
         (0, "soon", "a", 7 * S, 7 * S),
         (1, "soon", "b", 8 * S, 8 * S),
@@ -137,14 +140,14 @@ def test_a_timer_is_set_at_a_column_of_times_and_by_tags_of_rows():
 )
 def test_a_timer_without_a_time_is_refused(how, why):
     with pytest.raises(RunError, match=f"MS201 .*the timer 'soon' .*({why})"):
-        BatchTimers(batch()).soon.set(given(0), **how)
+        BatchTimers(batch()).given.soon.set(given(0), **how)
 
 
 def test_a_row_without_an_event_time_cannot_delay_a_timer_of_event_time():
     with pytest.raises(RunError, match="MS201 .*a row has no event time"):
-        BatchTimers(batch()).soon.set(given(2), after="1s")
+        BatchTimers(batch()).given.soon.set(given(2), after="1s")
 
 
 def test_a_timer_that_is_not_declared_is_named():
     with pytest.raises(AttributeError, match="has no timer 'late': declare it"):
-        _ = BatchTimers(batch()).late
+        _ = BatchTimers(batch()).given.late

@@ -30,6 +30,9 @@ class Totals(ms.Processor):
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
         pass
 
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        pass
+
 
 def held(keys=None, timers=None, watermark=START_OF_TIME, now=9 * S):
     stream = test_stream("key string, n int, at double", event_time="at").key_by("key")

@@ -31,6 +31,9 @@ class Typed(ms.Processor):
     def on_row(self, row: Any, state: Any, timers: Any, out: Any) -> None:
         pass
 
+    def on_timer(self, timer: Any, state: Any, timers: Any, out: Any) -> None:
+        pass
+
 
 def tables() -> tuple[HeldTables, Processing]:
     stream = test_stream("key string").key_by("key").process(Typed, schema="key string")

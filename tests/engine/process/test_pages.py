@@ -60,6 +60,7 @@ class CountingStore(InMemoryStore):
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.written = 0
 
     def read(self, name: str) -> bytes | None:
         self.calls.append(("read", name))
@@ -67,6 +68,7 @@ class CountingStore(InMemoryStore):
 
     def write(self, name: str, blob: bytes) -> None:
         self.calls.append(("write", name))
+        self.written += len(blob)
         super().write(name, blob)
 
 
@@ -133,6 +135,25 @@ def test_a_step_reads_and_writes_the_pages_that_it_touches_and_no_others() -> No
     assert sum("ids" in name for name in touched) == 1  # read, to see that 500 is there
     written = [name for call, name in job.store.calls if call == "write" and "." in name]
     assert len(written) == 2
+
+
+@pytest.mark.parametrize(("what", "n"), [("append", 7), ("count", 500), ("mark", -1)])
+def test_a_change_writes_about_as_many_bytes_whatever_the_size(
+    what: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paged, "LARGE", 4096)
+    monkeypatch.setattr(paged, "PAGE", 1024)
+    written, stored = [], []
+    for size in (10_000, 100_000):
+        job = Job()
+        job.step(("a", "fill", size))
+        stored.append(sum(map(len, job.store.values())))
+        job.store.written = 0
+        job.step(("a", what, n))
+        written.append(job.store.written)
+    assert stored[1] > 8 * stored[0]
+    assert written[1] < 2 * written[0]
+    assert written[1] < stored[1] / 30
 
 
 def test_pages_go_when_the_list_gets_short_or_the_key_goes() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 import millstream as ms
@@ -45,3 +47,7 @@ def test_what_windows_depend_on_is_sql(column: object) -> None:
         ms.delta_window(column, 1)  # type: ignore[arg-type]
     with pytest.raises(ms.PlanError, match="MS123"):
         ms.punctuated_window(column)  # type: ignore[arg-type]
+
+
+def test_a_threshold_may_be_a_decimal_as_its_column_is() -> None:
+    assert ms.delta_window("price", Decimal("0.5")) == ms.delta_window("price", 0.5)

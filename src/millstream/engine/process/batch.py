@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -11,9 +10,10 @@ from millstream.engine.process.fitting import fitted
 from millstream.engine.types import polars_type
 from millstream.model.durations import Duration, not_negative
 from millstream.model.errors import RunError
-from millstream.model.instants import END_OF_TIME, FIRST, LAST
-from millstream.model.processors import ROW, moment
+from millstream.model.instants import FIRST, LAST
+from millstream.model.processors import ROW
 from millstream.plan.operators.process import Processing
+from millstream.reference.callbacks import GivenTimers
 from millstream.reference.processor_clock import Clock
 
 
@@ -56,7 +56,7 @@ class Batch:
         """The last event time that a timer of each slot may have."""
         if self._end is None:
             return pl.repeat(LAST, slots.len(), dtype=pl.Int64, eager=True)
-        return (self._end.gather(slots) + self._late).clip(upper_bound=END_OF_TIME)
+        return (self._end.gather(slots) + self._late).clip(upper_bound=LAST)
 
 
 class BatchOutput:
@@ -109,23 +109,12 @@ class BatchOutput:
 
 
 class BatchTimers:
-    """The timers of all keys of the rows: one attribute for each that the processor declares."""
+    """The timers of all keys of the rows; ``on_batch`` gets ``given``."""
 
     def __init__(self, batch: Batch) -> None:
-        self._batch = batch
         self.calls: list[pl.DataFrame] = []
-        for name in batch.what.timers:
-            setattr(self, name, BatchTimer(batch, self.calls, name))
-
-    @property
-    def now(self) -> datetime | None:
-        """The clock of the batch."""
-        return moment(self._batch.at.now)
-
-    @property
-    def watermark(self) -> datetime | None:
-        """How far event time has come."""
-        return moment(self._batch.at.watermark)
+        timers = {name: BatchTimer(batch, self.calls, name) for name in batch.what.timers}
+        self.given = GivenTimers(batch.what, batch, timers)
 
     def after(self, timers: pl.DataFrame) -> pl.DataFrame:
         """The timers that are set after all calls: of one timer, the last row decides."""
@@ -137,12 +126,6 @@ class BatchTimers:
         kept = timers.join(calls, on=one, how="anti", maintain_order="left")
         set_now = calls.filter(pl.col("time").is_not_null()).select(timers.columns)
         return pl.concat([kept, set_now])
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"{self._batch.what.name} has no timer {name!r}: declare it in the class, "
-            f"{name} = ms.timer('event_time')"
-        )
 
 
 class BatchTimer:

@@ -118,7 +118,7 @@ class InColumns:
         outputs.update((tag, BatchOutput(batch, tag, outputs)) for tag in what.outputs)
         timers = BatchTimers(batch)
         call, began = getattr(what.processor, callback), times.now()
-        state = call(given.with_row_index(ROW), held.state, timers, outputs["rows"])
+        state = call(given.with_row_index(ROW), held.state, timers.given, outputs["rows"])
         held.take(state, callback)
         times.add(callback, began, {})
         held.timers = timers.after(held.timers)

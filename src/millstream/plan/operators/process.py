@@ -20,9 +20,10 @@ from millstream.model.processors import (
 from millstream.model.windowing import Windowing, checked_lateness
 from millstream.model.windows import Global, Window
 from millstream.plan.build.functions import checked_on_error, function_name
+from millstream.plan.checks.callbacks import check_callbacks
 from millstream.plan.checks.column_names import check_column_names
-from millstream.plan.checks.event_time import check_has_event_time
 from millstream.plan.checks.on_batch import check_on_batch
+from millstream.plan.checks.processor_times import check_event_time, check_times
 from millstream.plan.checks.retractions import check_takes_nothing_back
 from millstream.plan.explain.details import fate_text, setting_lines
 from millstream.plan.explain.words import keys_text, where_text
@@ -77,6 +78,11 @@ class Processing:
         """Those of single fields."""
         given = self.processor.ttl
         return dict(given) if isinstance(given, dict) else {}
+
+    @property
+    def lives(self) -> list[TimeToLive | None]:
+        """That of all state, and those of fields."""
+        return [self.time_to_live, *self.times_of_fields.values()]
 
     def advice_on_output(self, tag: object) -> str:
         """What to do where a side output is meant that was not declared."""
@@ -180,8 +186,7 @@ class Process(OnePort):
     def uses_clock(self) -> bool:
         """Whether it has a timer or a time to live by the clock."""
         what = self.processing
-        lives = [what.time_to_live, *what.times_of_fields.values()]
-        by_clock = any(each is not None and each.domain == "processing_time" for each in lives)
+        by_clock = any(each is not None and each.domain == "processing_time" for each in what.lives)
         return by_clock or "processing_time" in what.timers.values()
 
     @property
@@ -224,7 +229,7 @@ def process(
         if isinstance(windowing.window, Global):
             windowing = replace(windowing, window=None)
         if windowing.window is not None or order == "event_time" or allowed_lateness is not None:
-            check_has_event_time(input, f"process({function_name(type(made))}) is")
+            check_event_time(input, f"process({function_name(type(made))})")
         _check_window(windowing.window)
         kinds = type(made)
         if not kinds.takes_retractions:
@@ -249,7 +254,7 @@ def process(
             on_error=checked_on_error(on_error),
             kind=kind_column(input),
         )
-        _check_times_to_live(what)
+        check_times(what, input)
         check_on_batch(what, input.schema.names)
     return Process(step, rows, (Port("rows", input, settings.keys),), what, windowing)
 
@@ -291,12 +296,7 @@ def _checked_processor(given: Any) -> Processor:
             f"process() takes a processor, not {given!r}",
             fix="give a class that extends ms.Processor",
         )
-    if not overrides(made, "on_row") and not overrides(made, "on_rows"):
-        raise PlanError(
-            "MS130",
-            f"{function_name(type(made))} does not say what happens for a row",
-            fix="write def on_row(self, row, state, timers, out)",
-        )
+    check_callbacks(made)
     for name in vars(made):
         if isinstance(getattr(made, name), TimerKind):
             raise PlanError(
@@ -339,6 +339,12 @@ def _outputs(schema: Any, outputs: Mapping[str, Any] | None) -> dict[str, Schema
             "nothing says what columns the rows have that process() emits",
             fix="give process(…, schema='account string, balance bigint'), say",
         )
+    if not isinstance(outputs or {}, Mapping):
+        raise PlanError(
+            "MS113",
+            f"outputs={outputs!r}: that has no names",
+            fix="give a dict: outputs={'alerts': 'account string, balance bigint'}",
+        )
     tagged = {"rows": Schema.of(schema)}
     for tag, columns in (outputs or {}).items():
         if not isinstance(tag, str) or not tag.isidentifier() or tag in _OWN_TAGS:
@@ -362,23 +368,3 @@ def _lateness(windowing: Windowing, given: Any, order: RowOrder) -> int | None:
     if given is None:
         return 0 if order == "event_time" else None
     return checked_lateness(given)
-
-
-def _check_times_to_live(what: Processing) -> None:
-    given = what.processor.ttl
-    fields = [] if what.state is None else [field.name for field in what.state.fields]
-    if given is None or isinstance(given, TimeToLive):
-        return
-    if not isinstance(given, dict) or not all(isinstance(t, TimeToLive) for t in given.values()):
-        raise PlanError(
-            "MS130",
-            f"the ttl of {what.name} is {given!r}, which is no time to live",
-            fix="write ttl = ms.ttl('30d'), or for a field: ttl = {'visits': ms.ttl('1h')}",
-        )
-    for name in given:
-        if name not in fields:
-            raise PlanError(
-                "MS130",
-                f"{what.name} has a ttl for {name!r}, which is no field of its state",
-                fix=did_you_mean(name, fields),
-            )

@@ -72,6 +72,8 @@ def _no_expression(given: Any) -> PlanError:
     fix = "write Spark SQL text, such as 'points * 2', or a PySpark Column"
     if isinstance(given, Aggregate):
         fix = "use it in aggregate(…), after key_by(…) and window(…)"
+    elif isinstance(given, list | tuple) and given:
+        fix = f"give its parts one by one: {', '.join(map(repr, given))}"
     elif callable(given):
         given = f"the function {getattr(given, '__name__', given)}"
         fix = "use flat_map(…) or map(…) for Python functions"

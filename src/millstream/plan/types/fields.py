@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from millstream.model.errors import PlanError
 from millstream.model.processors import Processor
@@ -16,7 +19,7 @@ from millstream.plan.records import shown
 from millstream.plan.types.result_types import INTEGERS, base_type
 from millstream.plan.types.schema import Field
 from millstream.plan.types.schema_reading import is_record, python_type, type_hints
-from millstream.plan.types.values import Keep, keeping
+from millstream.plan.types.values import Keep, MisfitError, keeping, python_values
 
 Load = Callable[[Any], Any]
 """Makes the value that a callback sees of what a column has."""
@@ -73,6 +76,14 @@ class StateClass:
     kind: type
     fields: tuple[StateField, ...]
 
+    @property
+    def make(self) -> Callable[..., Any]:
+        """What makes a state of the values of its fields, in their order."""
+        if not any(each.kw_only for each in dataclasses.fields(self.kind)):
+            return self.kind
+        names = [each.name for each in self.fields]
+        return lambda *values: self.kind(**dict(zip(names, values, strict=True)))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         # A class that a worker imports is as it was written there, with or without a decorator.
         self.__dict__.update(state, kind=_as_dataclass(state["kind"]))
@@ -89,6 +100,12 @@ def state_of(processor: Processor) -> StateClass | None:
             "MS130",
             f"the state of {who} is {shown(given)}, which is no class",
             fix="give a dataclass: state = Account, or a class of fields: class state: n: int = 0",
+        )
+    if issubclass(given, tuple) or given.__module__ == "builtins":
+        raise PlanError(
+            "MS130",
+            f"the state of {who} is {given.__name__}, whose values cannot change",
+            fix="give a class of fields: class state: n: int = 0",
         )
     kind = _as_dataclass(given)
     hints = type_hints(kind)
@@ -113,23 +130,45 @@ def state_of(processor: Processor) -> StateClass | None:
 
 
 def _as_dataclass(given: type) -> type:
-    return given if dataclasses.is_dataclass(given) else dataclass(given)
+    """The class, with the fields that it and its bases declare."""
+    declared = inspect.get_annotations(given)
+    if dataclasses.is_dataclass(given) and ("__dataclass_params__" in vars(given) or not declared):
+        return given
+    hints = type_hints(given)
+    for name in declared:
+        default, of_class = vars(given).get(name), get_origin(hints[name]) is ClassVar
+        if type(default) in (list, dict, set) and not of_class:  # each key has one of its own
+            setattr(given, name, dataclasses.field(default_factory=partial(deepcopy, default)))
+    return dataclass(given)
 
 
 def _field(who: str, name: str, hint: Any, first: Any) -> StateField:
     try:
         type = python_type(hint)
-        return StateField(
-            name,
-            type,
-            keeping(type)(getattr(first, name)),
-            _loading(hint),
-            _is_set(hint),
-            _elements(hint, type),
-        )
+        default = _default(getattr(first, name), type)
+        return StateField(name, type, default, _loading(hint), _is_set(hint), _elements(hint, type))
     except PlanError as error:
         raise PlanError(
             "MS130", f"field {name!r} of the state of {who}: {error.what}", fix=error.fix
+        ) from None
+
+
+def _default(value: Any, spark: str) -> Any:
+    """What a column has of the first value of a field."""
+    if isinstance(value, dict) and type(value) is not dict:
+        raise PlanError(
+            "MS130",
+            f"its default is a {type(value).__name__}, and what is loaded is a dict",
+            fix="begin with {}, and write counts[key] = counts.get(key, 0) + 1, say",
+        )
+    try:
+        return keeping(spark)(value)
+    except MisfitError as error:
+        why = f": {error}" if f"{error}" else ""
+        raise PlanError(
+            "MS130",
+            f"its default {shown(value)} does not fit {spark}{why}",
+            fix=f"begin with {python_values(spark)}, or None",
         ) from None
 
 
@@ -173,6 +212,12 @@ def _loading(hint: Any) -> Load | None:
     if isinstance(hint, type) and is_record(hint):
         return _loads_record(hint)
     if isinstance(origin, type) and issubclass(origin, Mapping):
+        if base_type(python_type(args[0])) in ("ARRAY", "MAP", "STRUCT"):
+            raise PlanError(
+                "MS130",
+                f"{hint!r} has keys with parts, which columns do not have",
+                fix="make one text or number of them, or use a dict in a dict",
+            )
         return _loads_map(_loading(args[1]))
     if any(get_origin(_bare(each)) in (set, frozenset) for each in args):
         raise PlanError(
@@ -215,7 +260,3 @@ def _loads_record(kind: Any) -> Load:
         )
 
     return load
-
-
-def _loaded(load: Load | None, value: Any) -> Any:
-    return value if load is None else load(value)

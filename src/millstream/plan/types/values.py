@@ -190,8 +190,10 @@ def _text(value: str) -> str:
 
 
 def _instant(value: datetime) -> datetime:
+    if value.tzinfo is None:  # as Spark's sessions read it, which are in UTC
+        return value.replace(tzinfo=UTC)
     try:
-        return value if value.tzinfo is None else value.astimezone(UTC)
+        return value.astimezone(UTC)
     except OverflowError:
         raise MisfitError("in UTC, it is outside the years 1 to 9999") from None
 

@@ -144,6 +144,7 @@ class JvmStage:
         if node.unit != "s":  # what the plan knows no type of has one here
             with in_step(node.name):
                 checked_unit(node.unit, node.column, kind.simpleString().upper())
+            wide.units[instance] = time
         instants = micros(col(column), kind, node.unit)
         wide.frame = wide.frame.withColumn(time, where_row(input, instants))
         none, made = col(time).isNull(), {}

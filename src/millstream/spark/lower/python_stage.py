@@ -6,7 +6,7 @@ from typing import Any
 
 from millstream.engine.rows import SPLIT
 from millstream.physical.plan import Instance
-from millstream.plan.nodes import KafkaSource, Source
+from millstream.plan.nodes import EventTime, KafkaSource, Source
 from millstream.spark.lower.lowering import Lowering
 from millstream.spark.lower.operators import emitted
 from millstream.spark.lower.task_graph import TaskGraph
@@ -14,7 +14,7 @@ from millstream.spark.lower.tasks import follow_of
 from millstream.spark.lower.wide_frame import WideFrame
 from millstream.spark.types import arrow_of
 from millstream.spark.worker.emitted import Emitted
-from millstream.spark.worker.python_stage import PythonStage, RejectColumn, SliceBy
+from millstream.spark.worker.python_stage import PythonStage, RejectColumn, SliceBy, UnitColumn
 from millstream.spark.worker.tasks.event_time import Time
 from millstream.spark.worker.tasks.load import Load
 from millstream.spark.worker.tasks.sinks import ToSink, Write
@@ -38,6 +38,11 @@ def python_stage(
             for i, column in wide.rejected.items()
         ],
         untimed={i.node.name: column for i, column in wide.untimed.items()},
+        units=[
+            UnitColumn(i.node.name, column, i.node.column, i.node.unit)
+            for i, column in wide.units.items()
+            if isinstance(i.node, EventTime)
+        ],
         labels=lowering.labels,
         schema=arrow_of(lowering.envelope),
         split=SPLIT if SPLIT in wide.carried else None,

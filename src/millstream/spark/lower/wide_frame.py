@@ -29,6 +29,7 @@ class WideFrame:
       columns of envelopes, null in the rows of steps; of a source with splits, the split;
     - ``rejected``: for a step that rejects rows in the JVM, the reason and the record as one text;
     - ``untimed``: for a step that rejects rows nothing reads, the event time, null if rejected;
+    - ``units``: for a step with times of another unit than seconds, these times;
     - ``marks``: for a step that a watermark follows, the times that move it.
 
     Names that begin with ``__millstream_`` are never those of a user's columns.
@@ -44,6 +45,7 @@ class WideFrame:
         self.carried = carried
         self.rejected: dict[Instance, str] = {}
         self.untimed: dict[Instance, str] = {}
+        self.units: dict[Instance, str] = {}
         self.marks: dict[Instance, str] = {}
 
     @property
@@ -72,7 +74,8 @@ class WideFrame:
     def keep(self, instances: Iterable[Instance]) -> None:
         """Drops all columns and rows that none of these steps needs."""
         steps = {i: self.steps[i] for i in instances}
-        others = [*self.rejected.values(), *self.untimed.values(), *self.marks.values()]
+        others = [*self.rejected.values(), *self.untimed.values(), *self.units.values()]
+        others += self.marks.values()
         names = [*(n for step in steps.values() for n in step.names()), *others, *self.carried]
         rows = [has_row(step) for step in steps.values()]
         self.steps = steps

@@ -105,14 +105,21 @@ class Step(StatefulProcessor):
         state.document.timer = timer
 
 
+_OBJECTS = 100_000
+"""So many are made before Python looks for garbage among the new ones; its default is 700."""
+
+
 @cache
 def _keep_all() -> None:
     """Once in a process: what is there is never looked through for garbage again.
 
-    Spark has its workers look for garbage after each task. See ``daemon.py``, too.
+    Spark has its workers look for garbage after each task. See ``daemon.py``, too. Within a task
+    they look for it seldom: a million rows of a processor are a million dicts, none of which is
+    garbage, and looking through them again and again takes a third of the time.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from millstream.model.time_units import TimeUnit
 from millstream.spark.sources.kafka_source import Records
 from millstream.spark.worker.emitted import Emitted
 from millstream.spark.worker.envelopes import Envelope
@@ -61,6 +62,16 @@ class PackedStage:
         return replace(_unpacked(self._stage), batch=self._batch)(batches, records)
 
 
+@dataclass(frozen=True)
+class UnitColumn:
+    """The event times of a step, which the JVM made of numbers of a unit in the column ``name``."""
+
+    step: str
+    column: str
+    name: str
+    unit: TimeUnit
+
+
 @dataclass(kw_only=True)
 class PythonStage:
     """All that Python does between two JVM stages, or between one and a shuffle or the sinks."""
@@ -80,6 +91,8 @@ class PythonStage:
     rejects: list[RejectColumn] = field(default_factory=list)
     untimed: dict[str, str] = field(default_factory=dict)
     """Columns of times, by step: a row with a null in one was rejected, and nothing reads it."""
+    units: list[UnitColumn] = field(default_factory=list)
+    """Columns of times whose numbers may be of another unit than the program says."""
     labels: list[int] = field(default_factory=list)
     """The names of the shards."""
     split: str | None = None

@@ -19,6 +19,7 @@ from millstream.engine.rows import (
 )
 from millstream.engine.watermarks import newest
 from millstream.model.instants import END_OF_TIME
+from millstream.model.time_units import UNITS, unit_hint
 from millstream.model.watermarks import latest_time
 from millstream.reference.rows import LOOKS_LIKE
 from millstream.sinks.slices import Slice, number_of
@@ -33,7 +34,7 @@ from millstream.spark.worker.samples import rejected_sample
 from millstream.spark.worker.tasks.task import Task
 
 if TYPE_CHECKING:
-    from millstream.spark.worker.python_stage import PythonStage
+    from millstream.spark.worker.python_stage import PythonStage, UnitColumn
 
 
 class StageRun:
@@ -117,6 +118,8 @@ class StageRun:
         self._follow(rows)
         for step, column in stage.untimed.items():
             self.counts.add(step, "rejected", rows[column].null_count())
+        for times in stage.units:
+            self._check_unit(times, rows[times.column])
         for each in stage.rejects:
             lines = [text.rsplit("\n", 1) for text in rows[each.column].drop_nulls()]
             bad = rejected_rows(
@@ -129,6 +132,15 @@ class StageRun:
                 if mine.height:
                     for task in tasks:
                         task.take(mine, self)
+
+    def _check_unit(self, times: UnitColumn, micros: pl.Series) -> None:
+        """Counts event times that are all likely to be of another unit."""
+        least, greatest = micros.min(), micros.max()
+        if isinstance(least, int) and isinstance(greatest, int):
+            number = UNITS[times.unit].number
+            about = unit_hint(times.name, times.unit, number(least), number(greatest))
+            if about is not None:
+                self.counts.add_unit(times.step, micros.count(), about)
 
     def open(self, envelope: Envelope) -> None:
         """Gives what an envelope contains to the tasks it is for; others are passed on."""

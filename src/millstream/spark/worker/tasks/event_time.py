@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from millstream.engine.rows import TIME, micros_of, rejected_rows, timed, to_python
-from millstream.model.time_units import UNITS, TimeUnit, likely_unit
+from millstream.model.time_units import TimeUnit, unit_hint
 from millstream.model.watermarks import Punctuated, why_ahead
 from millstream.plan.records import record_text
 from millstream.spark.worker.marks import Follow
@@ -46,9 +46,8 @@ class Time(RejectingTask):
         if not isinstance(least, int | float | Decimal):
             return
         assert isinstance(greatest, int | float | Decimal)
-        if (other := likely_unit(self.unit, float(least), float(greatest))) is not None:
-            about = f"{self.column} = {greatest} as {UNITS[self.unit].name} is in 1970"
-            about += f", and looks like {other.name}: write unit={other.symbol!r}"
+        about = unit_hint(self.column, self.unit, least, greatest)
+        if about is not None:
             run.counts.add_unit(self.step, numbers.len(), about)
 
     def _followed(self, rows: pl.DataFrame, follow: Follow, run: StageRun) -> pl.DataFrame:
