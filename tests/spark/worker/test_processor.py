@@ -112,7 +112,7 @@ def test_a_stage_is_made_ready_once_for_all_batches():
 def test_a_task_that_ends_leaves_its_connection_to_spark(monkeypatch):
     left = []
     monkeypatch.setattr(processor, "leave_open", left.append)
-    monkeypatch.setattr(processor, "_keep_all", lambda: None)
+    monkeypatch.setattr(processor, "collect_rarely", lambda: None)
     step, handle = Counts(clock=False).step, Handle()
     step.init(handle)
     step.close()

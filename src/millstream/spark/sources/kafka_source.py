@@ -35,6 +35,7 @@ from millstream.spark.compat.remote import is_local
 from millstream.spark.sources.kafka import Offsets, Topics, unopened
 from millstream.spark.sources.kafka_ends import Ends
 from millstream.spark.sources.kafka_records import RecordColumns, described
+from millstream.system.garbage import collect_rarely
 
 _NAME = "millstream_kafka"
 _SCHEMA = "schema_json"
@@ -94,6 +95,7 @@ class Reading:
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The record batches of a task."""
+        collect_rarely()
         assert isinstance(partition, TaskRanges)
         stage: Stage | None = None if self.stage is None else pickle.loads(self.stage)
         records = Records(self, partition.ranges, in_turn=stage is None or stage.in_turn)

@@ -7,10 +7,9 @@ imported here that only a worker needs.
 
 from __future__ import annotations
 
-import gc
 import pickle
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -22,8 +21,8 @@ from millstream.spark.compat.state_client import leave_open
 if TYPE_CHECKING:
     from millstream.engine.state.store import ShardState
     from millstream.spark.worker.envelopes import Envelope
-    from millstream.spark.worker.stateful_stage import Stage
-
+    from millstream.system.garbage import collect_rarely
+from millstream.spark.worker.stateful_stage import Stage
 
 DOCUMENT = "document"  # the names of tables have an operator's name and a slash before them
 
@@ -74,7 +73,7 @@ class Step(StatefulProcessor):
     def close(self) -> None:
         """Leaves it to Spark to end the talk about state; what was imported for it, is kept."""
         leave_open(self._handle)
-        _keep_all()
+        collect_rarely()
 
     def _run(
         self, label: int, envelopes: Iterable[Envelope], timer: Any, woken: bool
@@ -103,23 +102,6 @@ class Step(StatefulProcessor):
         if timer is not None and known != timer:
             self._handle.registerTimer(timer)
         state.document.timer = timer
-
-
-_OBJECTS = 100_000
-"""So many are made before Python looks for garbage among the new ones; its default is 700."""
-
-
-@cache
-def _keep_all() -> None:
-    """Once in a process: what is there is never looked through for garbage again.
-
-    Spark has its workers look for garbage after each task. See ``daemon.py``, too. Within a task
-    they look for it seldom: a million rows of a processor are a million dicts, none of which is
-    garbage, and looking through them again and again takes a third of the time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
 
 
 @lru_cache(maxsize=64)
