@@ -17,12 +17,12 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from millstream.spark.compat.state_client import leave_open
+from millstream.system.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from millstream.engine.state.store import ShardState
     from millstream.spark.worker.envelopes import Envelope
-    from millstream.system.garbage import collect_rarely
-from millstream.spark.worker.stateful_stage import Stage
+    from millstream.spark.worker.stateful_stage import Stage
 
 DOCUMENT = "document"  # the names of tables have an operator's name and a slash before them
 
