@@ -7,9 +7,9 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from millstream.console.masking import masked
 from millstream.jobs.registry.entries import JobEntry, RunEntry
 from millstream.jobs.registry.registry import Registry
+from millstream.reports.masking import masked
 
 WINDOW = 300.0
 """Seconds that the small charts of the list show."""

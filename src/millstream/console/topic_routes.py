@@ -13,7 +13,6 @@ from starlette.routing import Route
 
 from millstream.console.answers import answer, bad_request, fields, whole
 from millstream.console.cluster import Cluster
-from millstream.console.masking import HIDDEN, is_secret
 from millstream.console.messages import (
     MOST_SHOWN,
     containing,
@@ -30,6 +29,7 @@ from millstream.kafka.client.metadata import partitions_of
 from millstream.kafka.client.partitioning import CLIENT_SETTINGS
 from millstream.kafka.client.positions import BEGINNING, END, offsets_at
 from millstream.kafka.client.records import NewRecord, header_name
+from millstream.reports.masking import HIDDEN, is_secret
 
 MOST_TOPICS = 2_000
 MOST_PARTITIONS = 1_000

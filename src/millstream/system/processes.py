@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -45,6 +46,7 @@ class Process:
                 os.kill(self.pid, signal)
 
 
+@cache
 def machine() -> str:
     """Identifies where a pid is the same process: a boot of a kernel, and a namespace of pids."""
     with suppress(OSError):
