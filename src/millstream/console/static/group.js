@@ -35,7 +35,7 @@ export function groupPage(place, name) {
   }
 
   show(place, h('div', { class: 'crumb' }, h('a', { href: '/topics', 'data-link': true }, 'Topics'), ' / groups /'), h('div', { class: 'head' }, h('h1', {}, name), state, h('span', { class: 'grow' }), buttons), content);
-  return follow(`${path}/events`, draw);
+  return follow(() => `${path}/events`, draw);
 }
 
 const stat = (label, value, more) => h('div', { class: 'stat' }, h('div', { class: 'label' }, label), h('div', { class: 'value' }, value), h('div', { class: 'more' }, more));
