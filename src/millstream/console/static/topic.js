@@ -2,9 +2,12 @@
 import { h, show, panel, empty } from './dom.js';
 import { get, post, readOnly } from './api.js';
 import { confirmed, formDialog, problem, toast } from './dialog.js';
-import { away } from './topics.js';
+import { away, groupTable } from './topics.js';
+import { tabList } from './tabs.js';
 import { browser } from './messages.js';
 import * as f from './format.js';
+
+const TABS = [['messages', 'Messages'], ['partitions', 'Partitions'], ['groups', 'Consumer groups'], ['settings', 'Settings']];
 
 export function topicPage(place, name) {
   document.title = `${name} · Millstream`;
@@ -12,22 +15,39 @@ export function topicPage(place, name) {
   const summary = h('div', { class: 'sub' });
   const partitions = h('div');
   const settings = h('div');
+  const groups = h('div');
   const failed = h('div');
-  const messages = browser(path, name);
+  const messages = browser(path);
   const sizes = h('button', { class: 'small', type: 'button', onclick: () => load(true) }, 'Show sizes');
+  const bodies = {
+    messages: messages.element,
+    partitions: panel('Partitions', sizes, partitions),
+    groups: panel('Consumer groups', 'lag in this topic: offsets that a group has not read yet', groups),
+    settings: panel('Settings', 'that differ from those of the brokers', settings),
+  };
+  const tabs = tabList(TABS, bodies, () => load());
+  const bytes = new Map(); // of partitions: asking for them takes seconds, so only on request
 
   async function load(size = false) {
-    sizes.disabled = size;
+    if (size) sizes.disabled = true;
     try {
       const topic = await get(`${path}${size ? '?size=1' : ''}`);
+      for (const each of topic.partitions) { if (size) bytes.set(each.number, each.size); each.size = bytes.get(each.number) ?? null; }
       show(failed);
       show(summary, `${f.plural(topic.count, 'partition')} · ${f.plural(topic.messages, 'message')} · replication ${topic.replication}`);
-      messages.partitions(topic.partitions.map((each) => each.number));
+      messages.partitions(topic.count);
+      tabs.count('partitions', topic.count);
       show(partitions, partitionTable(topic));
       const own = Object.entries(topic.settings);
       show(settings, own.length ? h('div', { class: 'scroll' }, h('table', {}, h('tbody', {}, own.map(([key, value]) => h('tr', {}, h('td', { class: 'mono' }, key), h('td', { class: 'mono' }, value ?? '')))))) : empty('No settings of its own', 'All are those of the brokers.'));
+      if (tabs.chosen() === 'groups') await loadGroups();
     } catch (error) { if (size) problem(error); else show(failed, away(error)); }
-    sizes.disabled = false;
+    if (size) sizes.disabled = false;
+  }
+
+  async function loadGroups() {
+    const readers = (await get('/api/groups')).groups.filter((each) => !each.lags || name in each.lags);
+    show(groups, readers.length ? groupTable(readers, name) : empty('No consumer group reads it', 'A group appears here when it has committed an offset. Jobs of Millstream keep their offsets in their checkpoints.'));
   }
 
   async function remove() {
@@ -42,9 +62,9 @@ export function topicPage(place, name) {
   show(place, h('div', { class: 'crumb' }, h('a', { href: '/topics', 'data-link': true }, 'Topics'), ' /'),
     h('div', { class: 'head' }, h('div', { class: 'titles' }, h('h1', {}, name), summary), h('span', { class: 'grow' }),
       readOnly() ? null : [h('button', { class: 'danger', type: 'button', onclick: remove }, 'Delete'), h('button', { class: 'primary', type: 'button', onclick: () => produce(path, name, messages.newest) }, 'Produce a message')]),
-    h('div', { class: 'stack' }, failed, messages.element, h('div', { class: 'cols' }, panel('Partitions', sizes, partitions), panel('Settings', 'that differ from those of the brokers', settings))));
+    h('div', { class: 'stack' }, failed, tabs.element, h('div', {}, Object.values(bodies))));
   load();
-  const timer = setInterval(() => { if (!document.hidden) load(); }, 10000);
+  const timer = setInterval(() => { if (!document.hidden) load(); }, 5000);
   return () => { clearInterval(timer); messages.close(); };
 }
 
