@@ -125,7 +125,9 @@ function label(pen, scene, panel, { firing, left, right, top, bottom }, isLast) 
   const size = low ? 12 : Math.min(14, Math.max(11, bottom - top - 6));
   const middle = low ? top - size - 1 : top + LID + Math.min(3, (bottom - top - LID - size) / 2);
   const old = firing.back.map(firstValue).join(' ');
+  pen.font = `650 ${size}px system-ui, sans-serif`;
   const words = cut(pen, firing.value && firstValue(firing.value), room);
+  if (words.length < 6 && words.endsWith('…')) return; // a part of a number would be another number
   pen.textBaseline = 'top';
   pen.textAlign = 'left';
   pen.font = `${size - 2}px system-ui, sans-serif`;
