@@ -109,11 +109,22 @@ function message(path, each) {
   return [line, place];
 }
 
+// One stop of the Tab key: the arrow keys go from bar to bar.
+function along(event) {
+  const next = { ArrowLeft: 'previousSibling', ArrowRight: 'nextSibling' }[event.key];
+  const bar = next && event.target[next];
+  if (!bar) return;
+  event.target.setAttribute('tabindex', '-1');
+  bar.setAttribute('tabindex', '0');
+  bar.focus();
+  event.preventDefault();
+}
+
 function volumeBar(bars, step, seek) {
   const top = Math.max(...bars.map(([, count]) => count), 1);
   const width = 1000 / bars.length;
-  return h('div', {}, s('svg', { class: 'volume', viewBox: '0 0 1000 56', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Messages over time: choose where to read' }, bars.map(([start, count], at) => {
+  return h('div', {}, s('svg', { class: 'volume', viewBox: '0 0 1000 56', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Messages over time: choose where to read, with the arrow keys and Enter', onkeydown: along }, bars.map(([start, count], at) => {
     const height = count ? Math.max(2, (count / top) * 52) : 0.5;
-    return s('g', { tabindex: '0', role: 'button', 'aria-label': `${count} messages from ${f.moment(start / 1000)}`, onclick: () => seek(start), onkeydown: (event) => { if (event.key === 'Enter') seek(start); } }, s('title', {}, `${f.plural(count, 'message')} from ${f.moment(start / 1000)}`), s('rect', { x: at * width, y: 0, width, height: 56, style: { opacity: '0' } }), s('rect', { x: at * width + 1, y: 55 - height, width: Math.max(1, width - 2), height, rx: 1 }));
+    return s('g', { tabindex: at === bars.length - 1 ? '0' : '-1', role: 'button', 'aria-label': `${count} messages from ${f.moment(start / 1000)}`, onclick: () => seek(start), onkeydown: (event) => { if (event.key === 'Enter') seek(start); } }, s('title', {}, `${f.plural(count, 'message')} from ${f.moment(start / 1000)}`), s('rect', { x: at * width, y: 0, width, height: 56, style: { opacity: '0' } }), s('rect', { x: at * width + 1, y: 55 - height, width: Math.max(1, width - 2), height, rx: 1 }));
   })), h('div', { class: 'tools dim small' }, h('span', {}, f.moment(bars[0][0] / 1000)), h('span', { class: 'grow' }), h('span', {}, `each bar ${f.duration(step / 1000)}`), h('span', { class: 'grow' }), h('span', {}, f.moment((bars.at(-1)[0] + step) / 1000))));
 }
