@@ -88,10 +88,13 @@ def topic(request: Request) -> Response:
     """A topic: its partitions and the settings that differ from those of the brokers."""
     name = request.path_params["topic"]
     size = request.query_params.get("size") == "1"
-    (found,) = admin.describe_topics(connection_of(request), [name], size=size)
     first = whole(request, "first", 0, 0, 1_000_000)
+    shown_ones = range(first, first + MOST_PARTITIONS)
+    connection = connection_of(request)
+    (found,) = admin.describe_topics(connection, [name], size=size, numbers=shown_ones)
     settings = {key: HIDDEN if is_secret(key) else value for key, value in found.settings.items()}
-    ends = [(each.start, each.end) for each in found.partitions]
+    partitions = found.partitions[first : first + MOST_PARTITIONS]
+    ends = [(each.start, each.end) for each in partitions]
     return answer(
         {
             "name": found.name,
@@ -100,7 +103,7 @@ def topic(request: Request) -> Response:
             "replication": found.replication,
             "count": len(found.partitions),
             "messages": sum(end - start for start, end in ends if start is not None and end),
-            "partitions": [asdict(p) for p in found.partitions[first : first + MOST_PARTITIONS]],
+            "partitions": [asdict(each) for each in partitions],
             "settings": settings,
         }
     )
