@@ -238,7 +238,7 @@ def test_a_page_that_connects_again_shows_nothing_twice(job, pages):
     before = panes.count()
     # As if the tab was hidden and shown again: the connection is made anew.
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    page.wait_for_timeout(2500)
+    page.wait_for_timeout(1500)
     assert panes.count() == before
 
 
@@ -290,7 +290,7 @@ def test_messages_are_browsed_and_produced_and_stay_text(site, pages, broker):
     messages.get_by_role("button", name="Live tail").click()  # resumes where it was
     has(messages.locator("tr.go").first, "violet")
     messages.get_by_role("button", name=re.compile("messages? from")).last.click()
-    expect(messages.get_by_label("From")).to_have_value("time")
+    expect(messages.get_by_label("From", exact=True)).to_have_value("time")
 
 
 def test_topics_are_created_and_deleted_with_their_name_typed(site, pages):
