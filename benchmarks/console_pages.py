@@ -118,18 +118,24 @@ def many_jobs(data: Path, count: int) -> None:
 def many_partitions(connection: Connection, count: int) -> None:
     """A topic with so many partitions, and a large message in the first."""
     create_topic(connection, _TOPIC, partitions=min(count, _AT_ONCE), settings=_SMALL)
-    for total in [*range(2 * _AT_ONCE, count, _AT_ONCE), count]:
-        if total > _AT_ONCE:
-            add_partitions(connection, _TOPIC, total)
-    until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until:
-        found = connection.admin.list_topics(_TOPIC, timeout=30).topics[_TOPIC].partitions
-        if len(found) == count and all(each.leader >= 0 for each in found.values()):
-            break
-        time.sleep(1)
+    _wait_for_leaders(connection, min(count, _AT_ONCE))
+    for total in range(2 * _AT_ONCE, count + _AT_ONCE, _AT_ONCE):
+        add_partitions(connection, _TOPIC, min(count, total))
+        _wait_for_leaders(connection, min(count, total))
     producer = connection.producer({"message.max.bytes": 2 * _MESSAGE})
     producer.produce(_TOPIC, b"x" * _MESSAGE, partition=0)
     producer.flush(60)
+
+
+def _wait_for_leaders(connection: Connection, count: int) -> None:
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        topic = connection.admin.list_topics(timeout=30).topics.get(_TOPIC)
+        found = {} if topic is None else topic.partitions
+        if len(found) == count and all(each.leader >= 0 for each in found.values()):
+            return
+        time.sleep(1)
+    raise TimeoutError(f"the topic does not have {count:,} partitions after {_PATIENCE:.0f} s")
 
 
 def _seconds(address: str) -> list[float]:
