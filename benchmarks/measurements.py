@@ -8,6 +8,7 @@ from typing import Protocol
 
 from benchmarks import inputs
 from benchmarks.bench import Bench, Seconds
+from benchmarks.console_pages import ConsoleCost, ConsolePages
 from benchmarks.contender import seconds_of
 from benchmarks.kafka_speed import ColdStart, ExactlyOnce, KafkaThroughput, Latency
 from benchmarks.large_batch import LargeBatch
@@ -167,6 +168,8 @@ MEASUREMENTS: tuple[Measurement, ...] = (
     LiveKeys("live-keys", touched=Target(2.0), memory=Target(1.0)),
     LargeBatch("large-batch", Target(2.0, unit="GB")),
     RegistryCost("registry", Target(1.0, unit="%")),
+    ConsoleCost("console-cost", Target(3.0, unit="%")),
+    ConsolePages("console", Target(500.0, unit="ms")),
     Slides("sliding", Target(3.0)),
     StateSpeed(
         "process",

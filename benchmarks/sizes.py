@@ -36,6 +36,11 @@ class Sizes:
     rounds: int = 3
     """Starts of which the first batch is measured."""
 
+    jobs: int = 1_000
+    """In the registry that the console shows."""
+    partitions: int = 10_000
+    """Of the topic that it shows."""
+
     rate: int = 5_000
     """Records a second, where latency is measured."""
     rate_seconds: int = 20
@@ -81,6 +86,8 @@ QUICK = Sizes(
     steady=1,
     touches=2,
     rounds=1,
+    jobs=20,
+    partitions=20,
     rate_seconds=4,
     rate_margin=1,
     rate_warm_up=1,

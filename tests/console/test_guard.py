@@ -48,6 +48,12 @@ def test_names_of_this_machine_are_not(client, host):
     assert client().get("/api/jobs", headers={"host": host}).status_code == 200
 
 
+def test_the_address_that_it_listens_at_is_one_of_them(client):
+    mine = client(host="127.0.0.9")
+    assert mine.get("/api/jobs", headers={"host": "127.0.0.9:8265"}).status_code == 200
+    assert client().get("/api/jobs", headers={"host": "127.0.0.9:8265"}).status_code == 421
+
+
 @pytest.mark.parametrize("path", CHANGES)
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:8265", ""])
 def test_changes_from_other_origins_are_refused(client, path, origin):
@@ -97,10 +103,18 @@ def test_without_its_token_only_the_login_page_is_shown(client):
     assert mine.post("/api/jobs/x/stop", json={}).status_code == 401
 
 
-@pytest.mark.parametrize("given", ["", "wrong", TOKEN[:-1], TOKEN + "0", 5, None])
+@pytest.mark.parametrize("given", ["", "wrong", TOKEN[:-1], TOKEN + "0", None])
 def test_a_wrong_token_opens_nothing(client, given):
     mine = client(token=TOKEN)
     assert mine.post("/login", json={"token": given}).status_code == 403
+    assert mine.get("/api/jobs").status_code == 401
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b'{"token": 5}', b'{"other": "x"}'])
+def test_a_login_that_cannot_be_read_opens_nothing(client, body):
+    mine = client(token=TOKEN)
+    answer = mine.post("/login", content=body)
+    assert (answer.status_code, error(answer)["code"]) == (400, "MS333")
     assert mine.get("/api/jobs").status_code == 401
 
 

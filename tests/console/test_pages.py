@@ -144,13 +144,16 @@ def fits(page):
 
 def test_the_first_page_says_what_is_alive_and_what_is_not(site, pages):
     page = pages(site)
-    running = page.locator("tr", has=page.get_by_role("link", name="team-totals"))
+    running = page.locator("tr", has=page.get_by_role("link", name="team-totals", exact=True))
     has(running, "running")
     has(running, "behind")  # how far event time is, once there is a watermark
     broken = page.locator("tr", has=page.get_by_role("link", name="broken"))
     has(broken, "failed")
     has(broken, "MS227")
     assert "hunter2" not in page.content()
+    for each in (running, broken):  # with all that can be done with it
+        edge = each.get_by_role("button").bounding_box()
+        assert edge["x"] + edge["width"] <= 1280
     page.get_by_label("Search jobs").fill("brok")
     expect(running).to_have_count(0)
     broken.get_by_role("link").click()
@@ -187,6 +190,7 @@ def test_the_live_picture_has_panes_with_their_values_and_what_was_refused(job, 
         ".getImageData(0, 0, c.width, c.height).data).size }"
     )
     assert page.evaluate(painted) > 20
+    page.get_by_role("button", name="Zoom in").click()
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Live", exact=True)).to_be_visible()
     page.locator("canvas").focus()
@@ -201,7 +205,7 @@ def test_the_live_picture_has_panes_with_their_values_and_what_was_refused(job, 
 
 def test_the_keyboard_is_enough(site, pages):
     page = pages(site)
-    link = page.get_by_role("link", name="team-totals")
+    link = page.get_by_role("link", name="team-totals", exact=True)
     expect(link).to_be_visible()
     for _ in range(30):
         page.keyboard.press("Tab")
@@ -214,6 +218,28 @@ def test_the_keyboard_is_enough(site, pages):
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_role("tab", name="Runs")).to_have_attribute("aria-selected", "true")
     has(page.get_by_label("Runs"), "running")
+
+
+def test_from_the_first_page_one_click_leads_to_the_live_picture(site, pages):
+    page = pages(site, viewport=PHONE)
+    card = page.locator("tr", has=page.get_by_role("link", name="team-totals", exact=True))
+    has(card, "behind")
+    for answer in (".pill", *(f"[data-label='{each}']" for each in ("Event time", "Keeps up"))):
+        expect(card.locator(answer)).to_be_in_viewport(ratio=1)  # on a phone, without scrolling
+    page.get_by_role("link", name="Live picture of team-totals").click()
+    expect(page.locator("canvas")).to_be_visible(timeout=PATIENCE)
+
+
+def test_a_page_that_connects_again_shows_nothing_twice(job, pages):
+    page = pages(f"{job}#picture")
+    panes = page.get_by_label("Last panes").locator("tbody tr")
+    expect(panes.first).to_be_visible(timeout=PATIENCE)
+    page.wait_for_timeout(1500)
+    before = panes.count()
+    # As if the tab was hidden and shown again: the connection is made anew.
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_timeout(1500)
+    assert panes.count() == before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -230,7 +256,7 @@ def test_pages_fit_a_phone_in_both_schemes(site, job, pages, scheme):
     assert page.evaluate("document.documentElement.dataset.theme") != scheme
 
 
-def test_messages_are_browsed_and_produced_and_stay_text(site, pages):
+def test_messages_are_browsed_and_produced_and_stay_text(site, pages, broker):
     page = pages(f"{site}/topics")
     page.get_by_role("link", name="console-scores").click()
     messages = page.get_by_label("Messages", exact=True)
@@ -253,6 +279,18 @@ def test_messages_are_browsed_and_produced_and_stay_text(site, pages):
     has(messages, "<b>bold</b>")
     messages.locator("tr.go", has_text="from-a-page").click()
     has(messages, "source: console")
+    messages.get_by_role("button", name="Live tail").click()
+    produce(broker.servers, score("green", 1, 27))
+    has(messages.locator("tr.go").first, "green")
+    has(messages, "source: console")  # what was open stays open
+    messages.get_by_role("button", name="Pause").click()
+    produce(broker.servers, score("violet", 1, 28))
+    page.wait_for_timeout(1500)
+    expect(messages.locator("tr.go", has_text="violet")).to_have_count(0)
+    messages.get_by_role("button", name="Live tail").click()  # resumes where it was
+    has(messages.locator("tr.go").first, "violet")
+    messages.get_by_role("button", name=re.compile("messages? from")).last.click()
+    expect(messages.get_by_label("From", exact=True)).to_have_value("time")
 
 
 def test_topics_are_created_and_deleted_with_their_name_typed(site, pages):
@@ -263,7 +301,10 @@ def test_topics_are_created_and_deleted_with_their_name_typed(site, pages):
     form.get_by_label("Partitions").fill("3")
     form.get_by_role("button", name="Create").click()
     page.get_by_role("link", name="made-in-a-page").click()
-    has(page.get_by_label("Partitions", exact=True), "2")
+    page.get_by_role("tab", name="Partitions").click()
+    has(page.get_by_role("tabpanel", name="Partitions"), "2")
+    page.get_by_role("tab", name="Consumer groups").click()
+    has(page.get_by_role("tabpanel", name="Consumer groups"), "No consumer group reads it")
     page.get_by_role("button", name="Delete", exact=True).click()
     sure = page.get_by_role("dialog").get_by_role("button", name="Delete the topic")
     expect(sure).to_be_disabled()

@@ -85,6 +85,16 @@ def test_reading_continues_where_the_last_look_ended(client):
     assert messages(client, **{"from": rest["next"]})["messages"] == []
 
 
+def test_the_newest_are_those_of_all_partitions(client):
+    newest = messages(client, count=5)
+    times = [each["timestamp"] for each in newest["messages"]]
+    everything = messages(client, **{"from": "beginning", "count": 200})["messages"]
+    assert times == sorted(each["timestamp"] for each in everything)[-5:]
+    again = messages(client, **{"from": newest["first"], "count": 200})["messages"]
+    assert {e["offset"] for e in newest["messages"]} <= {e["offset"] for e in again}
+    assert (newest["partitions"], newest["of"]) == (3, 3)
+
+
 def test_a_filter_finds_keys_and_texts(client):
     (found,) = messages(client, **{"from": "beginning", "key": "k7"})["messages"]
     assert json.loads(found["value"])["text"] == "<script>"
@@ -153,9 +163,10 @@ def test_a_group_is_shown_with_its_lag_and_reset_after_a_preview(client, broker)
         pass
     consumer.commit(message=read[0], asynchronous=False)
     consumer.close()
-    assert "console-group" in [g["name"] for g in client.get("/api/groups").json()["groups"]]
     group = client.get("/api/groups/console-group").json()
     assert group["lag"] > 0
+    listed = {each["name"]: each["lags"] for each in client.get("/api/groups").json()["groups"]}
+    assert listed["console-group"] == {TOPIC: group["lag"]}
     asked = {"topic": TOPIC, "to": "end"}
     path = "/api/groups/console-group/reset"
     preview = client.post(path, json=asked).json()

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from millstream.console.masking import masked
 from millstream.model.errors import MillstreamError, RunError
+from millstream.reports.masking import masked
 
 _STATUS = {"MS226": 404, "MS321": 404, "MS324": 404, "MS320": 503}
 

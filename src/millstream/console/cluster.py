@@ -15,6 +15,7 @@ from millstream.kafka.client.rights import Right
 from millstream.model.errors import KafkaError
 
 _PATIENCE = 3.0  # seconds for an answer to a page
+_FRESH = 3.0  # seconds for which brokers that answered are not asked whether they still do
 _AWAY = 5.0  # seconds for which a cluster that did not answer is not asked again
 
 
@@ -27,9 +28,13 @@ class Cluster:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._failure: tuple[float, KafkaError] | None = None
+        self._answered = 0.0
 
     def connection(self) -> Connection:
-        """A connection to brokers that answer; MS320 within seconds if there are none."""
+        """A connection to brokers that answered lately; MS320 within seconds if none do."""
+        with self._lock:
+            if self._connection is not None and time.monotonic() < self._answered + _FRESH:
+                return self._connection
         return self.metadata()[0]
 
     def metadata(self) -> tuple[Connection, ClusterMetadata]:
@@ -45,7 +50,7 @@ class Cluster:
                 raise self._away(request_error(error.args[0], "list its topics", needs)) from error
             except KafkaError as error:
                 raise self._away(error) from error
-            self._failure = None
+            self._failure, self._answered = None, time.monotonic()
             return connection, found
 
     def _current(self) -> Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,13 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from millstream.console.answers import refused
-from millstream.console.masking import masked
 from millstream.model.errors import MillstreamError
+from millstream.reports.masking import masked
 
 TICK = 1.0
 """Seconds between two looks."""
 MOST_STREAMS = 64
 _NOTICED = 0.2
+_SHARE = 19  # a page looks for at most a twentieth of the time, so that jobs do not notice it
 _QUIET = 15.0  # seconds after which something is sent, so that a broken connection is noticed
 
 
@@ -44,15 +46,18 @@ async def _events(
     try:
         sent, quiet = "", 0.0
         while not state.closing:
+            began = time.monotonic()
             text = await run_in_threadpool(_text, look)
+            spent = time.monotonic() - began
             if text != sent:
                 sent, quiet = text, 0.0
                 yield f"data: {text}\n\n".encode(errors="replace")
             elif quiet >= _QUIET:
                 quiet = 0.0
                 yield b": still here\n\n"
-            await _pause(state, every)
-            quiet += every
+            wait = max(every, _SHARE * spent)
+            await _pause(state, wait)
+            quiet += wait
     finally:
         state.streams -= 1
 

@@ -16,6 +16,7 @@ from millstream.console.topic_routes import connection_of
 from millstream.kafka.admin.groups import (
     delete_group,
     describe_group,
+    group_lags,
     list_groups,
     reset_group,
 )
@@ -23,13 +24,17 @@ from millstream.kafka.client.positions import parse_position
 
 MOST_GROUPS = 1_000
 MOST_PARTITIONS = 1_000
+_COUNTED = 50  # groups up to which their lags are in the list
 _EVERY = 2.0  # seconds between two looks at a group's lag
 
 
 def groups(request: Request) -> Response:
-    """All groups, with their states."""
-    found = list_groups(connection_of(request))[:MOST_GROUPS]
-    return answer({"groups": [asdict(each) for each in found]})
+    """All groups, with their states and, if they are few, how far they are behind in each topic."""
+    connection = connection_of(request)
+    found = list_groups(connection)[:MOST_GROUPS]
+    names = [each.name for each in found]
+    lags = group_lags(connection, names) if len(names) <= _COUNTED else {}
+    return answer({"groups": [{**asdict(each), "lags": lags.get(each.name)} for each in found]})
 
 
 def _described(request: Request) -> dict[str, Any]:

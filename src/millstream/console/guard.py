@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from secrets import token_urlsafe
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,7 +11,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from millstream.console.answers import refused
+from millstream.console.answers import fields, refused
 from millstream.console.settings import Settings
 
 COOKIE = "millstream_session"
@@ -78,7 +77,7 @@ class Guard:
         asked = HTTPConnection(scope)
         host = asked.headers.get("host", "")
         # A page of another site could have its name point to this machine.
-        if self._settings.is_local and host.rpartition(":")[0] not in _LOCAL and host not in _LOCAL:
+        if self._settings.is_local and not self._is_here(host):
             return refused(421, f"the host {host!r} is not this machine", "use the printed address")
         if not self._is_known(asked):
             path = asked.url.path
@@ -86,6 +85,9 @@ class Guard:
                 return RedirectResponse("/login", 303)
             return refused(401, "no token was given", "open the console in a browser, and log in")
         return self._refused_change(scope, asked.headers, host)
+
+    def _is_here(self, host: str) -> bool:
+        return not {host, host.rpartition(":")[0]}.isdisjoint({*_LOCAL, self._settings.host})
 
     def _is_known(self, asked: HTTPConnection) -> bool:
         token = self._settings.token
@@ -121,9 +123,9 @@ _RELOAD = "reload the page, and try again"
 
 async def login(request: Request) -> Response:
     """Route: a token for a session."""
-    body: Any = await request.json()
+    token = (await fields(request, token=str))["token"]
     guard: Guard = request.app.state.guard
-    return guard.login(str(body.get("token", "")) if isinstance(body, dict) else "")
+    return guard.login(token or "")
 
 
 def _limited(receive: Receive) -> Receive:

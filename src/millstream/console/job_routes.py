@@ -16,7 +16,6 @@ from starlette.routing import Route
 from millstream.console.answers import answer, bad_request, fields, whole
 from millstream.console.events import event_stream
 from millstream.console.job_views import clock, job_list, job_news, job_page
-from millstream.console.masking import masked
 from millstream.console.settings import Settings
 from millstream.jobs import control
 from millstream.jobs.logs import before, log_file
@@ -24,6 +23,7 @@ from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.registry import Registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import RunError
+from millstream.reports.masking import masked
 
 _MOST_LOG = 256 << 10  # bytes
 _HISTORY = 3600.0  # seconds of batches that a page begins with

@@ -7,9 +7,9 @@ from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
-from millstream.console.masking import masked
 from millstream.jobs.registry.entries import JobEntry, RunEntry
 from millstream.jobs.registry.registry import Registry
+from millstream.reports.masking import masked
 
 WINDOW = 300.0
 """Seconds that the small charts of the list show."""
@@ -23,7 +23,7 @@ _MOST_RUNS = 20
 
 def job_list(registry: Registry, now: float) -> list[dict[str, Any]]:
     """All jobs, those that run first, then the one that changed last."""
-    jobs = registry.jobs()
+    jobs = registry.jobs(plans=False)
     recent = _recent(registry, now)
     rows = [{**job_row(job, now), **_trend(recent.get(job.id, []), now)} for job in jobs]
     rows.sort(key=lambda row: (not row["alive"], -(row["ended"] or row["started"] or 0)))

@@ -26,17 +26,20 @@ PREVIEW = 16 << 10
 """Bytes of a value in a list; the rest is shown on request."""
 BARS = 48
 _PATIENCE = 4.0  # seconds
-_MOST_PARTITIONS = 256  # that the bars of volume are made of
+TOGETHER = 256
+"""Partitions whose messages, and their volume, are shown together."""
 _AT_ONCE = 500
 
 Offsets = dict[TopicPartition, int]
 
 
 def starts_at(
-    connection: Connection, topic: str, position: str, partitions: list[int], count: int
+    connection: Connection, places: list[TopicPartition], position: str, count: int
 ) -> Offsets:
-    """The offsets of a position: ``0:5,1:7`` names one for each partition."""
-    places = partitions_of(connection, topic, partitions)
+    """The offsets of a position: ``0:5,1:7`` names one for each partition.
+
+    The end is at most ``count`` offsets of each partition before it.
+    """
     first = offsets_at(connection.admin, places, BEGINNING)
     end = offsets_at(connection.admin, places, END)
     if ":" in position and position.replace(":", "").replace(",", "").isdecimal():
@@ -44,7 +47,7 @@ def starts_at(
         wanted = {p: int(asked.get(str(p.partition), end[p])) for p in places}
         return clamped(wanted, first, end)
     if position == "end":
-        return clamped({p: end[p] - max(1, count // len(places)) for p in places}, first, end)
+        return clamped({p: end[p] - count for p in places}, first, end)
     return offsets_at(connection.admin, places, parse_position(position))
 
 
@@ -138,7 +141,7 @@ def shown(record: Record, most: int = PREVIEW) -> dict[str, Any]:
 
 def volume(connection: Connection, topic: str) -> dict[str, Any]:
     """How many offsets were written in each part of the time of a topic, by their timestamps."""
-    places = partitions_of(connection, topic)[:_MOST_PARTITIONS]
+    places = partitions_of(connection, topic)[:TOGETHER]
     first, end = (offsets_at(connection.admin, places, each) for each in (BEGINNING, END))
     filled = [place for place in places if first[place] < end[place]]
     if not filled:

@@ -13,9 +13,11 @@ from starlette.routing import Route
 
 from millstream.console.answers import answer, bad_request, fields, whole
 from millstream.console.cluster import Cluster
-from millstream.console.masking import HIDDEN, is_secret
 from millstream.console.messages import (
+    MOST_SCANNED,
     MOST_SHOWN,
+    TOGETHER,
+    Offsets,
     containing,
     everything,
     read,
@@ -29,13 +31,16 @@ from millstream.kafka.client.deliveries import Deliveries
 from millstream.kafka.client.metadata import partitions_of
 from millstream.kafka.client.partitioning import CLIENT_SETTINGS
 from millstream.kafka.client.positions import BEGINNING, END, offsets_at
-from millstream.kafka.client.records import NewRecord, header_name
+from millstream.kafka.client.records import NewRecord, Record, header_name
+from millstream.reports.masking import HIDDEN, is_secret
 
 MOST_TOPICS = 2_000
 MOST_PARTITIONS = 1_000
 """Partitions of a topic in one answer."""
 _COUNTED = 500  # partitions of all topics up to which their offsets are in the list
 _WHOLE = 2 << 20  # bytes of a single value
+_NEWEST = 200  # messages of all partitions together that the newest ones are chosen from
+_LOOKED = 20_000  # the same with a filter
 
 
 def connection_of(request: Request) -> Connection:
@@ -83,10 +88,13 @@ def topic(request: Request) -> Response:
     """A topic: its partitions and the settings that differ from those of the brokers."""
     name = request.path_params["topic"]
     size = request.query_params.get("size") == "1"
-    (found,) = admin.describe_topics(connection_of(request), [name], size=size)
     first = whole(request, "first", 0, 0, 1_000_000)
+    shown_ones = range(first, first + MOST_PARTITIONS)
+    connection = connection_of(request)
+    (found,) = admin.describe_topics(connection, [name], size=size, numbers=shown_ones)
     settings = {key: HIDDEN if is_secret(key) else value for key, value in found.settings.items()}
-    ends = [(each.start, each.end) for each in found.partitions]
+    partitions = found.partitions[first : first + MOST_PARTITIONS]
+    ends = [(each.start, each.end) for each in partitions]
     return answer(
         {
             "name": found.name,
@@ -95,7 +103,7 @@ def topic(request: Request) -> Response:
             "replication": found.replication,
             "count": len(found.partitions),
             "messages": sum(end - start for start, end in ends if start is not None and end),
-            "partitions": [asdict(p) for p in found.partitions[first : first + MOST_PARTITIONS]],
+            "partitions": [asdict(each) for each in partitions],
             "settings": settings,
         }
     )
@@ -111,18 +119,35 @@ def messages(request: Request) -> Response:
     position = query.get("from", "end") or "end"
     if len(position) > 20_000:
         raise bad_request("the position is too long", "name an offset or a time")
-    back = count if wanted is everything else 20_000
     chosen = [] if partition < 0 else [partition]
-    starts = starts_at(connection, request.path_params["topic"], position, chosen, back)
-    found, following, seen = read(connection, starts, count, wanted)
+    existing = partitions_of(connection, request.path_params["topic"], chosen)
+    places = existing[:TOGETHER]
+    back = min(count, _NEWEST // len(places)) if wanted is everything else _LOOKED // len(places)
+    starts = starts_at(connection, places, position, max(1, back))
+    most = MOST_SCANNED if position == "end" else count
+    found, following, seen = read(connection, starts, most, wanted)
+    if position == "end":
+        starts, found = _newest(following, found, count)
     return answer(
         {
             "messages": [shown(each) for each in found],
             "first": _position(starts),
             "next": _position(following),
             "seen": seen,
+            "partitions": len(places),
+            "of": len(existing),
         }
     )
+
+
+def _newest(following: Offsets, found: list[Record], count: int) -> tuple[Offsets, list[Record]]:
+    """The newest of the records that were read from all partitions, and where they begin."""
+    kept = found[-count:]
+    starts = dict(following)
+    for each in kept:
+        place = TopicPartition(each.topic, each.partition)
+        starts[place] = min(starts[place], each.offset)
+    return starts, kept
 
 
 def _position(offsets: dict[TopicPartition, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ def sample_value(value: Any) -> Any:
 
     >>> sample_value(5), sample_value(None), sample_value(2**60), sample_value(float("nan"))
     (5, None, '1152921504606846976', 'nan')
+    >>> sample_value({"team": "red", "points": None})
+    '{"team": "red", "points": null}'
     """
     if value is None or isinstance(value, bool):
         return value
@@ -45,4 +48,6 @@ def sample_value(value: Any) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     text = value.isoformat() if isinstance(value, datetime) else str(value)
+    if isinstance(value, dict | list):
+        text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -45,12 +46,23 @@ class Process:
                 os.kill(self.pid, signal)
 
 
+@cache
 def machine() -> str:
     """Identifies where a pid is the same process: a boot of a kernel, and a namespace of pids."""
     with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+        return f"{_boot()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
+
+
+@cache
+def _boot() -> str:
+    """Identifies the boot of the kernel."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _has_proc() -> bool:
+    return Path("/proc/self/stat").exists()
 
 
 def current_user() -> str:
@@ -87,10 +99,11 @@ def spawn(
 
 def _started(pid: int) -> str:
     """When a process started, as the system reports it; empty if it does not run."""
-    if not Path("/proc/self/stat").exists():
+    if not _has_proc():
         return _started_by_ps(pid)
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
     except (FileNotFoundError, ProcessLookupError):
         return ""
     # The name, in brackets, may contain anything; the state follows, as the third field.
@@ -98,8 +111,7 @@ def _started(pid: int) -> str:
     state, threads, started = fields[2], int(fields[19]), fields[21].decode()
     if state in b"ZX" and threads <= 1:  # its first thread may end before the others
         return ""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    return f"{started} ticks after boot {boot}"
+    return f"{started} ticks after boot {_boot()}"
 
 
 def _started_by_ps(pid: int) -> str:

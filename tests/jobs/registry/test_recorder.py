@@ -59,6 +59,19 @@ def test_a_failure_has_its_reason_and_code(record, registry):
     )  # fmt: skip
 
 
+def test_no_secret_of_an_error_reaches_the_registry(record, registry):
+    tracker, recorder = record()
+    tracker.fail("MS201 in step 'parse': sasl.password=hunter2 is wrong")
+    recorder.close()
+    run = registry.job("totals").run
+    assert "hunter2" not in f"{run.reason} {run.progress}"
+    assert (
+        run.reason
+        == run.progress["error"]
+        == "MS201 in step 'parse': sasl.password=•••••• is wrong"
+    )
+
+
 def test_a_job_that_does_not_start_has_failed(record, registry):
     _, recorder = record()
     recorder.fail(RunError("MS215", "there are no files", fix="add some"))

@@ -1,4 +1,5 @@
 // Requests to the console's own server, and the events that it sends.
+import { text } from './dom.js';
 
 let session = null;
 const status = document.getElementById('link');
@@ -41,18 +42,18 @@ export async function get(path, signal) {
 }
 
 export async function post(path, body = {}) {
-  await open();
+  session = await get('/api/session'); // the console may have been started again
   const headers = { 'content-type': 'application/json', 'x-csrf-token': session.csrf };
   return answerOf(await send(path, { method: 'POST', headers, body: JSON.stringify(body) }));
 }
 
-// Calls back with each event until it is closed; the browser connects again by itself.
+// Calls back with each event until it is closed, and connects again when that is lost. `path` is
+// called at each connection. A tab that nobody sees has none: browsers allow six for each site.
 export function follow(path, take) {
   let source = null;
   let timer = null;
-  const address = typeof path === 'function' ? path : () => path;
   const connect = () => {
-    source = new EventSource(address());
+    source = new EventSource(path());
     source.onopen = () => linked(true);
     source.onmessage = (event) => { linked(true); take(JSON.parse(event.data)); };
     source.onerror = () => {
@@ -61,11 +62,15 @@ export function follow(path, take) {
       timer = setTimeout(connect, 2000);
     };
   };
-  connect();
-  return () => { clearTimeout(timer); source.close(); linked(null); };
+  const close = () => { clearTimeout(timer); source?.close(); source = null; linked(null); };
+  const seen = () => { close(); if (!document.hidden) connect(); };
+  document.addEventListener('visibilitychange', seen);
+  seen();
+  return () => { document.removeEventListener('visibilitychange', seen); close(); };
 }
 
 function linked(on) {
   status.className = `link ${on === null ? '' : on ? 'on' : 'off'}`;
-  status.textContent = on === null ? '' : on ? 'live' : 'not connected';
+  status.hidden = on === null;
+  text(status, on === null ? '' : on ? 'live' : 'not connected');
 }

@@ -2,7 +2,7 @@
 import { h, show, panel, empty } from './dom.js';
 import { follow, post, readOnly } from './api.js';
 import { confirmed, formDialog, problem, toast } from './dialog.js';
-import { away } from './topics.js';
+import { away, GROUP_STATES } from './topics.js';
 import * as f from './format.js';
 
 export function groupPage(place, name) {
@@ -16,7 +16,7 @@ export function groupPage(place, name) {
   function draw(group) {
     if (group.error) { show(content, away({ ...group.error, message: group.error.what })); return; }
     state.className = `chip ${group.state === 'Stable' ? 'good' : ''}`;
-    show(state, group.state);
+    show(state, GROUP_STATES[group.state] ?? group.state);
     if (topics !== group.topics.join()) {
       topics = group.topics.join();
       show(buttons, readOnly() ? null : [h('button', { class: 'danger', type: 'button', onclick: remove }, 'Delete'), h('button', { type: 'button', onclick: () => reset(path, name, group.topics) }, 'Reset offsets')]);
@@ -35,7 +35,7 @@ export function groupPage(place, name) {
   }
 
   show(place, h('div', { class: 'crumb' }, h('a', { href: '/topics', 'data-link': true }, 'Topics'), ' / groups /'), h('div', { class: 'head' }, h('h1', {}, name), state, h('span', { class: 'grow' }), buttons), content);
-  return follow(`${path}/events`, draw);
+  return follow(() => `${path}/events`, draw);
 }
 
 const stat = (label, value, more) => h('div', { class: 'stat' }, h('div', { class: 'label' }, label), h('div', { class: 'value' }, value), h('div', { class: 'more' }, more));

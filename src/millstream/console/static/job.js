@@ -6,6 +6,7 @@ import { action, keepsUp, lagText } from './jobs.js';
 import { chart } from './charts.js';
 import { graph, stepDetails } from './graph.js';
 import { picture } from './picture.js';
+import { tabList } from './tabs.js';
 import { Story } from './picture_data.js';
 import { panesTable, refusedTables, runsTable } from './job_tables.js';
 import * as f from './format.js';
@@ -32,6 +33,8 @@ function begun(place, id, first) {
   let steps = '';
   let flow = null;
   let span = 300;
+  let last = 0; // what is newer than this is new: a connection that is made again begins earlier
+  let fitted = false;
   const path = encodeURIComponent(id);
 
   const state = h('span', { class: 'pill' });
@@ -51,17 +54,19 @@ function begun(place, id, first) {
   };
   const panes = panesTable();
   const refused = refusedTables();
-  const log = h('pre', { class: 'log', tabindex: '0' });
+  const log = h('pre', { class: 'log', tabindex: '0', hidden: true });
+  const noLog = h('div');
   const logNote = h('span', { class: 'note' });
   const runs = runsTable();
+  let over = null;
   const bodies = {
-    overview: h('div', { class: 'stack' }, panel('Dataflow', 'click a step for its four answers', graphBody, chosen), h('div', { class: 'head tight' }, h('h2', {}, 'Over time'), h('span', { class: 'grow' }), spans), h('div', { class: 'cols' }, Object.values(charts).map((each) => each.element))),
+    overview: h('div', { class: 'stack' }, panel('Dataflow', 'click a step for its four answers', graphBody, chosen), over = h('div', { class: 'stack' }, h('div', { class: 'head tight' }, h('h2', {}, 'Over time'), h('span', { class: 'muted small' }, 'UTC'), h('span', { class: 'grow' }), spans), h('div', { class: 'cols' }, Object.values(charts).map((each) => each.element)))),
     picture: h('div', { class: 'stack' }, live.element, panes.element),
     refused: refused.element,
-    log: panel('Log', logNote, log),
+    log: panel('Log', logNote, log, noLog),
     runs: runs.element,
   };
-  const tabs = tabList(bodies, () => { draw(); if (tabs.chosen() === 'log') readLog(); });
+  const tabs = tabList(TABS, bodies, () => { draw(); if (tabs.chosen() === 'log') readLog(); });
 
   show(place, h('div', { class: 'crumb' }, h('a', { href: '/', 'data-link': true }, 'Jobs'), ' /'),
     h('div', { class: 'head' }, h('div', { class: 'titles' }, h('h1', {}, first.name), h('div', { class: 'sub mono' }, `${first.program} · ${first.owner} · ${first.id}`)), state, h('span', { class: 'grow' }), remove, button.element),
@@ -79,7 +84,9 @@ function begun(place, id, first) {
     try {
       const { there, lines, cut } = await get(`/api/jobs/${path}/log`);
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-      text(log, there ? lines.join('\n') : 'There is no log in the data directory: only jobs that were started with “millstream run --detach” have one. The output of others is where they were started.');
+      text(log, lines.join('\n'));
+      log.hidden = !there;
+      show(noLog, there ? null : empty('No log is kept', 'Jobs that run in the background have one. The output of others is where they were started.', 'millstream run app.py --detach'));
       text(logNote, there ? `${f.plural(lines.length, 'line')}${cut ? ', the last ones' : ''}` : '');
       if (atEnd) log.scrollTop = log.scrollHeight;
     } catch (error) { problem(error); }
@@ -90,14 +97,16 @@ function begun(place, id, first) {
     if (news.job.run !== job.run || (news.job.progress.steps?.length && !first.plan.length)) refresh();
     job = news.job;
     now = news.now;
-    batches = batches.concat(news.batches).filter((each) => each.ended > now - 3700 || !job.alive);
-    samples = samples.concat(news.samples).slice(-400);
-    story.addBatches(news.batches);
-    story.addSamples(news.samples);
+    const fresh = ({ ended }) => ended > last;
+    const [more, shown] = [news.batches.filter(fresh), news.samples.filter(fresh)];
+    last = Math.max(last, ...more.concat(shown).map((each) => each.ended));
+    batches = batches.concat(more).filter((each) => each.ended > now - 3700 || !job.alive);
+    if (shown.length) samples = samples.concat(shown).slice(-400);
+    story.addBatches(more);
+    story.addSamples(shown);
     draw();
-    if (fresh && story.firings.length) { fresh = false; live.fit(); }
+    if (!fitted && story.firings.length) { fitted = true; live.fit(); }
   }
-  let fresh = true;
 
   async function refresh() {
     try { first = await get(`/api/jobs/${path}`); draw(); } catch { /* the next event reports it */ }
@@ -120,15 +129,17 @@ function begun(place, id, first) {
   }
 
   function drawOverview(end, recent) {
-    const shape = JSON.stringify(first.plan.map((each) => each.id));
+    over.hidden = !batches.length && !job.alive;
+    const shape = JSON.stringify([job.alive || first.plan.length, first.plan.map((each) => each.id)]);
     if (shape !== steps) {
       steps = shape;
       flow = first.plan.length ? graph(first.plan, (step) => { flow.select(step.id); show(chosen, stepDetails(step, first.physical)); }) : null;
-      show(graphBody, flow ? flow.element : empty('The plan is not recorded yet', 'It appears when the job has started.'));
+      show(graphBody, flow ? flow.element : job.alive ? empty('The plan is not recorded yet', 'It appears when the job has started.') : empty('There is no plan', 'The job ended before its program was built.'));
     }
     flow?.update(job.progress ?? {}, ratesOf(recent, first.plan), slowestOf(job.progress ?? {}, recent, first.plan, end), end);
     for (const each of spans.children) each.setAttribute('aria-pressed', String(Number(each.dataset.span) === span));
-    drawCharts(charts, batches, [end - span, end]);
+    const begun = Math.min(end - 60, (batches[0]?.ended ?? end) - 5);
+    drawCharts(charts, batches, [Math.max(end - span, begun), end]);
   }
 
   function drawAlarm() {
@@ -141,7 +152,8 @@ function begun(place, id, first) {
   }
 
   draw();
-  const stop = follow(`/api/jobs/${path}/events`, take);
+  if (tabs.chosen() === 'log') readLog();
+  const stop = follow(() => `/api/jobs/${path}/events${last ? `?seconds=${Math.ceil(Math.max(0, now - last)) + 60}` : ''}`, take);
   const timer = setInterval(() => { if (tabs.chosen() === 'log') readLog(); }, 3000);
   return () => { stop(); live.close(); clearInterval(timer); };
 }
@@ -163,36 +175,12 @@ function statsRow() {
       set('Throughput', job.state === 'running' ? f.rate(job.rate) : '–', `${f.plural(job.rows ?? 0, 'row')}, ${f.plural(job.batches ?? 0, 'batch', 'batches')}`);
       set('Keeps up', job.state === 'running' ? words : '–', job.last_batch_seconds === null || job.last_batch_seconds === undefined ? '' : `last batch ${f.duration(job.last_batch_seconds)}`, kind === 'bad' ? 'bad' : kind === 'warn' ? 'alarm' : '');
       set('Event time', lagText(job), job.watermark && !/^(9999|0001)/.test(job.watermark) ? `watermark ${f.clock(Date.parse(job.watermark) / 1000)} UTC` : '');
-      set('State', `${f.short(job.state_rows)} rows`, f.bytes(job.state_bytes));
+      set('State', job.state_rows === null || job.state_rows === undefined ? '–' : `${f.short(job.state_rows)} rows`, job.state_bytes ? f.bytes(job.state_bytes) : '');
       set('Late', f.number(job.late), '', job.late ? 'alarm' : '');
       set('Rejected', f.number(job.rejected), '', job.rejected ? 'alarm' : '');
       set('Restarts', f.number(job.restarts), job.supervised ? `run ${job.run}, supervised` : `run ${job.run ?? '–'}`, job.restarts ? 'alarm' : '');
     },
   };
-}
-
-function tabList(bodies, changed) {
-  const asked = location.hash.slice(1);
-  let chosen = bodies[asked] ? asked : 'overview';
-  const counts = {};
-  const buttons = TABS.map(([name, words]) => h('button', { role: 'tab', type: 'button', id: `tab-${name}`, 'aria-controls': `body-${name}`, onclick: () => pick(name) }, words, counts[name] = h('span', { class: 'count' })));
-  const element = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Parts of this page', onkeydown: (event) => {
-    const way = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!way) return;
-    const next = (TABS.findIndex(([name]) => name === chosen) + way + TABS.length) % TABS.length;
-    pick(TABS[next][0]);
-    buttons[next].focus();
-  } }, buttons);
-  function pick(name, quiet = false) {
-    chosen = name;
-    if (!quiet) history.replaceState(null, '', `#${name}`);
-    TABS.forEach(([each], at) => { buttons[at].setAttribute('aria-selected', String(each === name)); buttons[at].tabIndex = each === name ? 0 : -1; });
-    for (const [each, body] of Object.entries(bodies)) body.hidden = each !== name;
-    if (!quiet) changed();
-  }
-  for (const [name, body] of Object.entries(bodies)) { body.id = `body-${name}`; body.setAttribute('role', 'tabpanel'); body.setAttribute('aria-labelledby', `tab-${name}`); }
-  pick(chosen, true);
-  return { element, chosen: () => chosen, count: (name, value) => text(counts[name], value ? f.number(value) : '') };
 }
 
 // Rows a second of each step, by its name.
@@ -207,6 +195,13 @@ function ratesOf(recent, plan) {
     else if (!step.inputs.length) known.out = sum('read', step.name) - sum('rejected', step.name);
     else { if (counted('taken')) known.in = sum('taken', step.name); if (counted('emitted')) known.out = sum('emitted', step.name); }
     rates.set(step.name, known);
+  }
+  // Steps that only pass rows on count nothing: what their neighbours count is theirs.
+  for (const step of plan) {
+    const known = rates.get(step.name);
+    const after = plan.filter((each) => each.inputs.includes(step.id));
+    if (known.out === undefined && after.length === 1) known.out = rates.get(after[0].name).in;
+    if (known.in === undefined && step.inputs.length === 1) known.in = ['late', 'rejected'].includes(step.kind) ? known.out : rates.get(plan.find((each) => each.id === step.inputs[0]).name).out;
   }
   return rates;
 }

@@ -3,6 +3,7 @@ import { h, show, empty, panel } from './dom.js';
 import * as f from './format.js';
 
 const MOST = 200;
+const NUMBERS = new Set(['Run', 'Batches', 'Rows', 'Late', 'Rejected']);
 const NAMES = { EARLY: 'early', ON_TIME: 'on time', LATE: 'late' };
 
 function* newest(samples, kind) {
@@ -24,7 +25,7 @@ function some(samples, kind) {
 const window = (row) => (row.start === null && row.end === null ? 'all of time' : `${row.start === null ? '−∞' : f.clock(row.start / 1e6)} – ${row.end === null ? '∞' : f.clock(row.end / 1e6)}`);
 
 function table(heads, rows) {
-  return h('div', { class: 'scroll tall', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, heads.map((each) => h('th', { scope: 'col' }, each)))), h('tbody', {}, rows)));
+  return h('div', { class: 'scroll tall', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, heads.map((each) => h('th', { scope: 'col', class: NUMBERS.has(each) ? 'n' : '' }, each)))), h('tbody', {}, rows)));
 }
 
 export function panesTable() {
@@ -37,7 +38,7 @@ export function panesTable() {
       drawn = samples;
       const rows = some(samples, 'pane');
       show(body, rows.length ? table(['Emitted', 'Key', 'Window', 'Values', 'Timing', 'Pane', 'Step'], rows.map((row) => h('tr', { class: row.kind === '-' ? 'back' : '' },
-        h('td', { class: 'mono' }, f.clock(row.ended)), h('td', { class: 'strong' }, f.keyText(row.key)), h('td', { class: 'mono' }, window(row)), h('td', { class: 'struck' }, f.valueText(row.values)),
+        h('td', { class: 'mono' }, f.clock(row.ended)), h('td', { class: 'strong' }, f.keyText(row.key)), h('td', { class: 'mono' }, window(row)), h('td', { class: 'struck text' }, f.valueText(row.values)),
         h('td', {}, h('span', { class: `timing ${row.timing}` }, NAMES[row.timing] ?? row.timing)), h('td', {}, `${row.index}${row.first ? ' first' : ''}${row.last ? ' last' : ''}`), h('td', { class: 'muted' }, row.step))))
         : empty('No panes yet', 'A step with windows emits them; samples of the last batches are kept here.'));
     },
@@ -56,9 +57,9 @@ export function refusedTables() {
       drawn = samples;
       const lateRows = some(samples, 'late');
       const rejectedRows = some(samples, 'rejected');
-      show(late, lateRows.length ? table(['Arrived', 'Key', 'Event time', 'Window', 'Reason', 'Row', 'Step'], lateRows.map((row) => h('tr', {}, h('td', { class: 'mono' }, f.clock(row.ended)), h('td', { class: 'strong' }, f.keyText(row.key)), h('td', { class: 'mono' }, row.time === null ? '–' : f.clock(row.time / 1e6, true)), h('td', { class: 'mono' }, window(row)), h('td', {}, row.reason), h('td', { class: 'mono small' }, row.record ?? h('span', { class: 'dim' }, 'not read by the program')), h('td', { class: 'muted' }, row.step))))
+      show(late, lateRows.length ? table(['Arrived', 'Key', 'Event time', 'Window', 'Reason', 'Row', 'Step'], lateRows.map((row) => h('tr', {}, h('td', { class: 'mono' }, f.clock(row.ended)), h('td', { class: 'strong' }, f.keyText(row.key)), h('td', { class: 'mono' }, row.time === null ? '–' : f.clock(row.time / 1e6, true)), h('td', { class: 'mono' }, window(row)), h('td', {}, row.reason), h('td', { class: 'mono small text' }, row.record ?? h('span', { class: 'dim' }, 'not read by the program')), h('td', { class: 'muted' }, row.step))))
         : empty(job.late ? 'No samples are kept' : 'No late rows', job.late ? `${f.plural(job.late, 'row')} came too late; those of the last batches are shown here.` : 'Rows that come after their window has expired are listed here, with the reason.'));
-      show(rejected, rejectedRows.length ? table(['Arrived', 'Reason', 'Record', 'Step'], rejectedRows.map((row) => h('tr', {}, h('td', { class: 'mono' }, f.clock(row.ended)), h('td', {}, row.reason), h('td', { class: 'mono small' }, row.record), h('td', { class: 'muted' }, row.step))))
+      show(rejected, rejectedRows.length ? table(['Arrived', 'Reason', 'Record', 'Step'], rejectedRows.map((row) => h('tr', {}, h('td', { class: 'mono' }, f.clock(row.ended)), h('td', { class: 'text' }, row.reason), h('td', { class: 'mono small text' }, row.record), h('td', { class: 'muted' }, row.step))))
         : empty(job.rejected ? 'No samples are kept' : 'Nothing was rejected', job.rejected ? `${f.plural(job.rejected, 'record')} were rejected; those of the last batches are shown here.` : 'Records that cannot be decoded, or that a step refuses, are listed here, with the reason.'));
     },
   };

@@ -11,7 +11,7 @@ export function jobsPage(place) {
   const body = h('tbody');
   const list = h('section', { class: 'panel', 'aria-label': 'Jobs' }, h('div', { class: 'scroll' }, h('table', { class: 'jobs' },
     h('thead', {}, h('tr', {}, h('th', {}, 'Job'), h('th', {}, 'State'), h('th', { class: 'n' }, 'Rows/s'), h('th', { class: 'wide' }, 'Last 5 minutes'),
-      h('th', { class: 'n' }, 'Event time'), h('th', {}, 'Keeps up'), h('th', { class: 'n wide' }, 'Late'), h('th', { class: 'n wide' }, 'Rejected'), h('th', { class: 'n wide' }, 'Restarts'), h('th', { class: 'n wide' }, 'Since'), h('th', {}, h('span', { class: 'hide' }, 'Actions')))), body)));
+      h('th', { class: 'n' }, 'Event time'), h('th', {}, 'Keeps up'), ['Late', 'Rejected', 'Restarts', 'Since'].map((each) => h('th', { class: 'n wider' }, each)), h('th', {}, h('span', { class: 'hide' }, 'Actions')))), body)));
   const content = h('div');
   const rows = keyed(body, row);
   let latest = null;
@@ -21,9 +21,7 @@ export function jobsPage(place) {
     if (latest.error) { show(content, h('div', { class: 'alert' }, h('strong', {}, latest.error.what), h('span', {}, latest.error.fix))); return; }
     const words = search.value.trim().toLowerCase();
     const found = latest.jobs.filter((job) => !words || [job.name, job.id, job.owner, job.state, job.program].some((each) => each.toLowerCase().includes(words)));
-    const running = latest.jobs.filter((job) => job.state === 'running').length;
-    const bad = latest.jobs.filter((job) => job.state === 'failed' || job.state === 'lost').length;
-    show(summary, latest.jobs.length ? `${f.number(running)} of ${f.plural(latest.jobs.length, 'job')} running` : 'none yet', bad ? h('span', { class: 'chip bad inline' }, `${f.number(bad)} failed or lost`) : null);
+    show(summary, summed(latest.jobs));
     if (!latest.jobs.length) show(content, h('section', { class: 'panel' }, empty('No jobs yet', 'Every job that runs with a checkpoint appears here, however it was started.', 'millstream run app.py --detach')));
     else if (!found.length) show(content, h('section', { class: 'panel' }, empty('No job matches', `None of ${f.plural(latest.jobs.length, 'job')} contains “${search.value}”.`)));
     else {
@@ -33,19 +31,33 @@ export function jobsPage(place) {
   }
 
   show(place, h('div', { class: 'head' }, h('div', { class: 'titles' }, h('h1', {}, 'Jobs'), summary), h('span', { class: 'grow' }), search), content);
-  return follow('/api/jobs/events', (news) => { latest = news; draw(); });
+  return follow(() => '/api/jobs/events', (news) => { latest = news; draw(); });
+}
+
+// The three questions for all jobs at once.
+function summed(jobs) {
+  if (!jobs.length) return 'none yet';
+  const running = jobs.filter((job) => job.state === 'running');
+  const bad = jobs.filter((job) => job.state === 'failed' || job.state === 'lost').length;
+  const behind = running.filter((job) => ['bad', 'warn'].includes(keepsUp(job)[1])).length;
+  const lag = Math.max(...running.map((job) => job.lag ?? -Infinity));
+  return [`${f.number(running.length)} of ${f.plural(jobs.length, 'job')} running`,
+    Number.isFinite(lag) ? ` · event time at most ${f.duration(Math.max(0, lag))} behind` : '',
+    behind ? h('span', { class: 'chip warn inline' }, `${f.number(behind)} ${behind === 1 ? 'does' : 'do'} not keep up`) : null,
+    bad ? h('span', { class: 'chip bad inline' }, `${f.number(bad)} failed or lost`) : null];
 }
 
 function row(job) {
   const cells = Object.fromEntries(['state', 'rate', 'spark', 'lag', 'keeps', 'late', 'rejected', 'restarts', 'since', 'action', 'reason'].map((name) => [name, h('span')]));
   const link = h('a', { href: `/jobs/${job.id}`, 'data-link': true, class: 'name' }, job.name);
   const element = h('tr', { class: 'go', onclick: (event) => { if (!event.target.closest('button, a')) link.click(); } },
-    h('td', {}, link, h('div', { class: 'dim small cut' }, job.program), cells.reason),
-    h('td', {}, cells.state), h('td', { class: 'n strong' }, cells.rate), h('td', { class: 'wide' }, cells.spark), h('td', { class: 'n' }, cells.lag),
-    h('td', {}, cells.keeps), h('td', { class: 'n wide' }, cells.late), h('td', { class: 'n wide' }, cells.rejected), h('td', { class: 'n wide' }, cells.restarts),
-    h('td', { class: 'n wide muted' }, cells.since), h('td', { class: 'n' }, cells.action));
+    h('td', { class: 'job' }, link, h('div', { class: 'dim small program' }, job.program), cells.reason),
+    h('td', { class: 'at-top' }, cells.state), h('td', { class: 'n strong', 'data-label': 'Rows/s' }, cells.rate), h('td', { class: 'wide' }, cells.spark), h('td', { class: 'n', 'data-label': 'Event time' }, cells.lag),
+    h('td', { 'data-label': 'Keeps up' }, cells.keeps), h('td', { class: 'n wider' }, cells.late), h('td', { class: 'n wider' }, cells.rejected), h('td', { class: 'n wider' }, cells.restarts),
+    h('td', { class: 'n wider muted' }, cells.since), h('td', { class: 'n actions' }, cells.action));
   const button = action(job.id);
-  show(cells.action, button.element);
+  const watch = h('a', { class: 'button small', href: `/jobs/${job.id}#picture`, 'data-link': true, 'aria-label': `Live picture of ${job.name}` }, 'Picture');
+  show(cells.action, watch, button.element);
   let drawn = '';
   return {
     element,
@@ -63,6 +75,7 @@ function row(job) {
       text(cells.reason, now.reason ? now.reason.split('\n')[0] : '');
       const bins = now.recent.join();
       if (bins !== drawn) { drawn = bins; show(cells.spark, sparkline(now.recent)); }
+      watch.hidden = !now.batches;
       button.update(now);
     },
   };

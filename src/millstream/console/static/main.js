@@ -24,6 +24,7 @@ let leave = null;
 export function go(path) {
   history.pushState(null, '', path);
   draw();
+  main.focus({ preventScroll: true });
 }
 
 async function draw() {
@@ -51,7 +52,8 @@ document.addEventListener('click', (event) => {
   const link = event.target.closest?.('a[data-link]');
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  if (link.pathname + link.search !== location.pathname + location.search) go(link.pathname + link.search);
+  const [asked, shown] = [link, location].map((each) => each.pathname + each.search + each.hash);
+  if (asked !== shown) go(asked);
 });
 document.addEventListener('millstream:go', (event) => go(event.detail));
 window.addEventListener('popstate', draw);

@@ -12,7 +12,7 @@ export function browser(path) {
   const from = h('select', { 'aria-label': 'From', onchange: () => { at.hidden = from.value !== 'offset' && from.value !== 'time'; at.type = from.value === 'time' ? 'datetime-local' : 'text'; at.step = '1'; at.value = ''; if (at.hidden) load(from.value); else at.focus(); } },
     [['end', 'the newest'], ['beginning', 'the oldest'], ['offset', 'an offset'], ['time', 'a time (UTC)']].map(([value, words]) => h('option', { value }, words)));
   const at = h('input', { hidden: true, 'aria-label': 'Offset or time', onchange: () => load(position()) });
-  const partition = h('select', { 'aria-label': 'Partition', onchange: () => load(position()) }, h('option', { value: '' }, 'all'));
+  const partition = h('input', { type: 'number', min: '0', placeholder: 'all', class: 'short', 'aria-label': 'Partition', onchange: () => load(position()) });
   const key = h('input', { placeholder: 'exact key', 'aria-label': 'Key', spellcheck: 'false', onchange: () => load(position()) });
   const words = h('input', { type: 'search', placeholder: 'text in the message', 'aria-label': 'Text', onchange: () => load(position()) });
   const live = h('button', { class: 'small', type: 'button', 'aria-pressed': 'false', onclick: () => tail(!timer) }, 'Live tail');
@@ -20,13 +20,16 @@ export function browser(path) {
   const newer = h('button', { class: 'small', type: 'button', onclick: () => load(following) }, 'Newer →');
   const note = h('span', { class: 'note', role: 'status' });
   const bars = h('div');
+  const body = h('tbody');
+  const table = h('div', { class: 'scroll' }, h('table', { class: 'messages' }, h('thead', {}, h('tr', {}, h('th', {}, 'Time (UTC)'), h('th', { class: 'n' }, 'Partition'), h('th', { class: 'n' }, 'Offset'), h('th', {}, 'Key'), h('th', {}, 'Value'))), body));
   const list = h('div');
   const element = h('section', { class: 'panel', 'aria-label': 'Messages' }, h('header', {}, h('h2', {}, 'Messages'), note, h('span', { class: 'grow' }), h('span', { class: 'tools' }, older, newer, live)),
-    h('div', { class: 'body' }, h('div', { class: 'filters' }, h('label', { class: 'field' }, 'From', from), h('label', { class: 'field' }, ' ', at), h('label', { class: 'field' }, 'Partition', partition), h('label', { class: 'field' }, 'Key', key), h('label', { class: 'field' }, 'Filter', words)), bars), list);
+    h('div', { class: 'body' }, h('div', { class: 'filters' }, h('label', { class: 'field' }, 'From', from), h('label', { class: 'field' }, h('span', { class: 'hide' }, 'Offset or time'), at), h('label', { class: 'field' }, 'Partition', partition), h('label', { class: 'field' }, 'Key', key), h('label', { class: 'field' }, 'Filter', words)), bars), list);
   let timer = null;
   let first = '';
   let following = '';
-  let rows = [];
+  let count = 0;
+  let asking = null; // the last question: answers to earlier ones are not shown
 
   function position() {
     if (from.value === 'offset') return at.value.trim() || 'beginning';
@@ -38,28 +41,36 @@ export function browser(path) {
 
   async function load(start, keep = false) {
     const query = new URLSearchParams({ from: start, partition: partition.value, key: key.value, text: words.value, count: '50' });
+    const mine = asking = {};
     try {
       const found = await get(`${path}/messages?${query}`);
-      if (!keep) { first = found.first; rows = []; }
+      if (mine !== asking) return;
+      if (!keep) first = found.first;
       following = found.next;
-      rows = rows.concat(found.messages).slice(-MOST_KEPT);
-      text(note, key.value || words.value ? `${f.plural(rows.length, 'match', 'matches')} in ${f.plural(found.seen, 'message')}` : f.plural(rows.length, 'message'));
-      if (!keep || found.messages.length) draw();
+      draw(found.messages, keep);
+      const part = found.partitions < found.of ? ` · of the first ${f.number(found.partitions)} of ${f.number(found.of)} partitions: choose one to see others` : '';
+      text(note, (key.value || words.value ? `${f.plural(count, 'match', 'matches')} in ${f.plural(found.seen, 'message')}` : f.plural(count, 'message')) + part);
     } catch (error) { tail(false); problem(error); }
+    if (mine === asking) asking = null;
   }
 
-  function draw() {
-    show(list, rows.length ? h('div', { class: 'scroll' }, h('table', { class: 'messages' }, h('thead', {}, h('tr', {}, h('th', {}, 'Time (UTC)'), h('th', { class: 'n' }, 'Partition'), h('th', { class: 'n' }, 'Offset'), h('th', {}, 'Key'), h('th', {}, 'Value'))), h('tbody', {}, [...rows].reverse().flatMap((each) => message(path, each)))))
-      : empty('No messages here', key.value || words.value ? 'None matches in what was looked at: go on with Newer, or filter less.' : 'Choose another position, or produce one.'));
+  // New ones are added on top; those that are open stay open.
+  function draw(messages, keep) {
+    const made = [...messages].reverse().flatMap((each) => message(path, each));
+    if (keep) body.prepend(...made); else body.replaceChildren(...made);
+    while (body.children.length > 2 * MOST_KEPT) body.lastChild.remove();
+    count = body.children.length / 2;
+    const shown = count ? table : empty('No messages here', key.value || words.value ? 'None matches in what was looked at: continue with Newer, or filter less.' : 'Choose another position, or produce one.');
+    if (list.firstChild !== table || !count) show(list, shown);
   }
 
   // Pausing keeps where it was: it resumes there, and nothing is left out.
   function tail(on) {
     clearInterval(timer);
-    timer = on ? setInterval(() => load(following || 'end', true), LIVE_EVERY) : null;
+    timer = on ? setInterval(() => { if (!asking && !document.hidden) load(following || 'end', true); }, LIVE_EVERY) : null;
     live.setAttribute('aria-pressed', String(on));
     text(live, on ? 'Pause' : 'Live tail');
-    if (on) load(following || 'end', true);
+    if (on && !asking) load(following || 'end', true);
   }
 
   async function volume() {
@@ -76,17 +87,14 @@ export function browser(path) {
     element,
     close: () => { clearInterval(again); tail(false); },
     newest: () => { from.value = 'end'; at.hidden = true; load('end'); volume(); },
-    partitions(numbers) {
-      if (partition.options.length === numbers.length + 1) return;
-      show(partition, h('option', { value: '' }, 'all'), numbers.map((each) => h('option', { value: each }, String(each))));
-    },
+    partitions(number) { partition.max = String(number - 1); },
   };
 }
 
 function message(path, each) {
   const place = h('tr', { hidden: true, class: 'opened' });
   const line = h('tr', { class: 'go', tabindex: '0', 'aria-expanded': 'false', onclick: open, onkeydown: (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); open(); } } },
-    h('td', { class: 'mono' }, each.timestamp === null ? '–' : f.moment(each.timestamp / 1000, true)), h('td', { class: 'n' }, String(each.partition)), h('td', { class: 'n' }, f.number(each.offset)), h('td', { class: 'mono cut' }, each.key ?? h('span', { class: 'dim' }, 'null')),
+    h('td', { class: 'mono' }, each.timestamp === null ? '–' : f.moment(each.timestamp / 1000, true)), h('td', { class: 'n', 'data-label': 'partition' }, String(each.partition)), h('td', { class: 'n', 'data-label': 'offset' }, f.number(each.offset)), h('td', { class: 'mono cut' }, each.key ?? h('span', { class: 'dim' }, 'null')),
     h('td', { class: 'value' }, each.value === null ? h('span', { class: 'dim' }, 'null') : h('span', { class: 'one' }, each.value.slice(0, 400))));
   function open() {
     place.hidden = !place.hidden;
@@ -101,11 +109,22 @@ function message(path, each) {
   return [line, place];
 }
 
+// One stop of the Tab key: the arrow keys go from bar to bar.
+function along(event) {
+  const next = { ArrowLeft: 'previousSibling', ArrowRight: 'nextSibling' }[event.key];
+  const bar = next && event.target[next];
+  if (!bar) return;
+  event.target.setAttribute('tabindex', '-1');
+  bar.setAttribute('tabindex', '0');
+  bar.focus();
+  event.preventDefault();
+}
+
 function volumeBar(bars, step, seek) {
   const top = Math.max(...bars.map(([, count]) => count), 1);
   const width = 1000 / bars.length;
-  return h('div', {}, s('svg', { class: 'volume', viewBox: '0 0 1000 56', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Messages over time: choose where to read' }, bars.map(([start, count], at) => {
+  return h('div', {}, s('svg', { class: 'volume', viewBox: '0 0 1000 56', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Messages over time: choose where to read, with the arrow keys and Enter', onkeydown: along }, bars.map(([start, count], at) => {
     const height = count ? Math.max(2, (count / top) * 52) : 0.5;
-    return s('g', { tabindex: '0', role: 'button', 'aria-label': `${count} messages from ${f.moment(start / 1000)}`, onclick: () => seek(start), onkeydown: (event) => { if (event.key === 'Enter') seek(start); } }, s('title', {}, `${f.plural(count, 'message')} from ${f.moment(start / 1000)}`), s('rect', { x: at * width, y: 0, width, height: 56, style: { opacity: '0' } }), s('rect', { x: at * width + 1, y: 55 - height, width: Math.max(1, width - 2), height, rx: 1 }));
+    return s('g', { tabindex: at === bars.length - 1 ? '0' : '-1', role: 'button', 'aria-label': `${count} messages from ${f.moment(start / 1000)}`, onclick: () => seek(start), onkeydown: (event) => { if (event.key === 'Enter') seek(start); } }, s('title', {}, `${f.plural(count, 'message')} from ${f.moment(start / 1000)}`), s('rect', { x: at * width, y: 0, width, height: 56, style: { opacity: '0' } }), s('rect', { x: at * width + 1, y: 55 - height, width: Math.max(1, width - 2), height, rx: 1 }));
   })), h('div', { class: 'tools dim small' }, h('span', {}, f.moment(bars[0][0] / 1000)), h('span', { class: 'grow' }), h('span', {}, `each bar ${f.duration(step / 1000)}`), h('span', { class: 'grow' }), h('span', {}, f.moment((bars.at(-1)[0] + step) / 1000))));
 }

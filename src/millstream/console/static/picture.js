@@ -23,13 +23,14 @@ export function picture(story) {
   const nothing = h('div', { class: 'empty', hidden: true }, h('strong', {}, 'No panes yet'), h('span', {}, 'They appear here as soon as a step with windows emits some.'));
   const legend = h('div', { class: 'picture-foot' },
     swatch('early', 'early, by the clock'), swatch('on-time', 'on time, by the watermark'), swatch('late', 'late, a correction'),
-    swatch('mark', 'watermark', 'line'), swatch('strike', 'late row, dropped', 'dot'), h('span', { class: 'grow' }), h('span', { class: 'wide dim' }, 'drag to move · wheel to zoom · double-click for live'));
+    swatch('mark', 'watermark', 'line'), swatch('strike', 'late row, dropped', 'dot'), h('span', { class: 'swatch' }, h('s', {}, '12'), 'taken back'), h('span', { class: 'grow' }), h('span', { class: 'wide dim' }, 'drag to move · click, then wheel to zoom · double-click for live'));
   const element = h('section', { class: 'panel picture', 'aria-label': 'Live picture' },
-    h('header', {}, h('h2', {}, 'Live picture'), h('span', { class: 'note wide' }, 'event time across, processing time up, UTC'), h('span', { class: 'grow' }), h('span', { class: 'tools' }, step, key, pause, again)),
+    h('header', {}, h('h2', {}, 'Live picture'), h('span', { class: 'note wide' }, 'event time across, processing time up, UTC'), h('span', { class: 'grow' }), h('span', { class: 'tools' }, step, key, zoomer('Zoom in', '+', 1 / 1.4), zoomer('Zoom out', '−', 1.4), pause, again)),
     canvas, tip, nothing, h('div', { class: 'picture-foot' }, slider, shownAt), legend);
 
   let live = true;
-  let span = 60;
+  let span = 60; // seconds of processing time
+  let wide = 1.1; // seconds of event time for each of them
   let middle = 0; // of event time, when it does not follow
   let until = Date.now() / 1000; // the newest processing time that is drawn
   let skew = 0;
@@ -37,6 +38,7 @@ export function picture(story) {
   let playing = null;
   let hover = null;
 
+  const across = () => span * wide;
   const nowThere = () => Date.now() / 1000 + skew;
 
   function setLive(on) {
@@ -81,9 +83,9 @@ export function picture(story) {
   // Where event time is at the newest moment: the watermark, or the clock.
   function centre() {
     const marks = story.marks.get(step.value) ?? [];
-    for (let at = marks.length - 1; at >= 0; at -= 1) if (marks[at][0] <= until) return marks[at][1] - span * 0.4;
+    for (let at = marks.length - 1; at >= 0; at -= 1) if (marks[at][0] <= until) return marks[at][1] - across() * 0.36;
     const firing = story.firings.findLast?.((each) => each.step === step.value && each.end !== null);
-    return firing ? firing.end - span * 0.4 : until - span / 2;
+    return firing ? firing.end - across() * 0.36 : until - span / 2;
   }
 
   function choose() {
@@ -121,11 +123,10 @@ export function picture(story) {
   }
 
   function scenery(width, height, keys) {
-    const across = span * 1.1;
-    const low = middle - across / 2;
+    const low = middle - across() / 2;
     return {
-      story, step: step.value, seen, from: low, to: low + across, bottom: until - span, top: until + span * 0.07,
-      colours: Object.fromEntries(['early', 'on-time', 'late', 'mark', 'strike', 'text', 'muted', 'faint', 'line', 'line-strong', 'panel', 'sunk'].map((name) => [name, colour(name)])),
+      story, step: step.value, seen, from: low, to: low + across(), bottom: until - span, top: until + span * 0.07,
+      colours: Object.fromEntries(['early', 'on-time', 'late', 'early-ink', 'on-time-ink', 'late-ink', 'mark', 'strike', 'text', 'muted', 'faint', 'line', 'line-strong', 'panel', 'sunk'].map((name) => [name, colour(name)])),
       panels: keys.map((each, at) => ({ key: each, left: LEFT, right: width - RIGHT, top: at * height + 8, bottom: (at + 1) * height - 8 })),
     };
   }
@@ -139,6 +140,7 @@ export function picture(story) {
     tip.style.top = `${canvas.offsetTop + Math.max(4, hover.y - tip.offsetHeight - 10)}px`;
   }
 
+  function zoomer(name, sign, by) { return h('button', { class: 'small', type: 'button', 'aria-label': name, title: name, onclick: () => zoom(by) }, sign); }
   function zoom(by) { span = Math.min(86400, Math.max(4, span * by)); draw(); }
   function hold() { if (live) { live = false; text(pause, 'Live'); } playing = null; }
   function move(across, up) { hold(); middle += across; until += up; draw(); }
@@ -151,16 +153,21 @@ export function picture(story) {
     hover = { x: event.clientX - box.left, y: event.clientY - box.top };
     if (drag) {
       const panel = (canvas.clientHeight - FOOT) / (key.value ? 1 : Math.max(1, story.topKeys(MOST_PANELS).length));
-      move(-((event.clientX - drag.x) / (box.width - LEFT - RIGHT)) * span * 1.1, ((event.clientY - drag.y) / panel) * span);
+      move(-((event.clientX - drag.x) / (box.width - LEFT - RIGHT)) * across(), ((event.clientY - drag.y) / panel) * span);
       drag = { x: event.clientX, y: event.clientY };
     } else draw();
   });
   canvas.addEventListener('pointerleave', () => { hover = null; tip.hidden = true; });
-  canvas.addEventListener('wheel', (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); }, { passive: false });
+  canvas.addEventListener('wheel', (event) => {
+    // A page that is scrolled past the picture must not stop at it.
+    if (document.activeElement !== canvas && !event.ctrlKey) return;
+    event.preventDefault();
+    zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15);
+  }, { passive: false });
   canvas.addEventListener('dblclick', () => setLive(true));
   canvas.addEventListener('keydown', (event) => {
-    const step = span / 8;
-    const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    const [aside, up] = [across() / 8, span / 8];
+    const moves = { ArrowLeft: [-aside, 0], ArrowRight: [aside, 0], ArrowUp: [0, up], ArrowDown: [0, -up] };
     if (moves[event.key]) move(...moves[event.key]);
     else if (event.key === '+' || event.key === '=') zoom(1 / 1.3);
     else if (event.key === '-') zoom(1.3);
@@ -178,7 +185,14 @@ export function picture(story) {
     close: () => { clearInterval(timer); playing = null; },
     // A job that has ended is shown as it was at its end.
     update(now, ended) { skew = ended ? ended - Date.now() / 1000 : now - Date.now() / 1000; draw(); },
-    fit() { const last = story.firings.at(-1); if (last && last.end !== null) span = Math.min(600, Math.max(30, (last.end - last.start) * 6)); draw(); },
+    // Six windows upwards, but no more than ten minutes; at least three windows across.
+    fit() {
+      const pane = story.firings.at(-1);
+      const size = pane && pane.start !== null && pane.end !== null ? pane.end - pane.start : 10;
+      span = Math.min(600, Math.max(30, size * 6));
+      wide = Math.max(1.1, (size * 3) / span);
+      draw();
+    },
   };
 }
 

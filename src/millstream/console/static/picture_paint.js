@@ -125,7 +125,9 @@ function label(pen, scene, panel, { firing, left, right, top, bottom }, isLast) 
   const size = low ? 12 : Math.min(14, Math.max(11, bottom - top - 6));
   const middle = low ? top - size - 1 : top + LID + Math.min(3, (bottom - top - LID - size) / 2);
   const old = firing.back.map(firstValue).join(' ');
+  pen.font = `650 ${size}px system-ui, sans-serif`;
   const words = cut(pen, firing.value && firstValue(firing.value), room);
+  if (words.length < 6 && words.endsWith('…')) return; // a part of a number would be another number
   pen.textBaseline = 'top';
   pen.textAlign = 'left';
   pen.font = `${size - 2}px system-ui, sans-serif`;
@@ -138,7 +140,7 @@ function label(pen, scene, panel, { firing, left, right, top, bottom }, isLast) 
     line(pen, from - 1, middle + size / 2, from + oldWidth - 5, middle + size / 2);
   }
   pen.font = `650 ${size}px system-ui, sans-serif`;
-  written(pen, scene, words, from + (shows ? oldWidth : 0), middle, scene.colours[INKS[firing.timing]] ?? scene.colours.text);
+  written(pen, scene, words, from + (shows ? oldWidth : 0), middle, scene.colours[`${INKS[firing.timing]}-ink`] ?? scene.colours.text);
 }
 
 const firstValue = (values) => values.split(', ')[0].replace(/^\S+ (?=\S)/, '');
@@ -156,13 +158,14 @@ function written(pen, scene, words, x, y, ink) {
 
 function* dots(scene, panel, x, y) {
   for (const each of scene.story.late) {
-    if (each.step === scene.step && each.key === panel.key && each.at <= scene.seen && each.at >= scene.bottom && each.at <= scene.top) yield { late: each, x: Math.min(Math.max(x(each.time), panel.left + 6), panel.right - 6), y: y(each.at) };
+    if (each.step === scene.step && each.key === panel.key && each.at <= scene.seen && each.at >= scene.bottom && each.at <= scene.top) yield { late: each, off: Math.sign(Math.max(0, x(each.time) - panel.right) - Math.max(0, panel.left - x(each.time))), x: Math.min(Math.max(x(each.time), panel.left + 6), panel.right - 6), y: y(each.at) };
   }
 }
 
+// Late rows are often much older than what is shown: an arrow at the edge points to them.
 function paintDot(pen, scene, dot) {
   pen.beginPath();
-  pen.arc(dot.x, dot.y, 4.5, 0, Math.PI * 2);
+  if (dot.off) { pen.moveTo(dot.x + dot.off * 5, dot.y); pen.lineTo(dot.x - dot.off * 3, dot.y - 5); pen.lineTo(dot.x - dot.off * 3, dot.y + 5); pen.closePath(); } else pen.arc(dot.x, dot.y, 4.5, 0, Math.PI * 2);
   pen.fillStyle = scene.colours.panel;
   pen.fill();
   pen.lineWidth = 2;

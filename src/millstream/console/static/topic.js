@@ -2,9 +2,13 @@
 import { h, show, panel, empty } from './dom.js';
 import { get, post, readOnly } from './api.js';
 import { confirmed, formDialog, problem, toast } from './dialog.js';
-import { away } from './topics.js';
+import { away, groupTable } from './topics.js';
+import { tabList } from './tabs.js';
 import { browser } from './messages.js';
 import * as f from './format.js';
+
+const PAGE = 1000; // partitions in one answer
+const TABS = [['messages', 'Messages'], ['partitions', 'Partitions'], ['groups', 'Consumer groups'], ['settings', 'Settings']];
 
 export function topicPage(place, name) {
   document.title = `${name} · Millstream`;
@@ -12,22 +16,45 @@ export function topicPage(place, name) {
   const summary = h('div', { class: 'sub' });
   const partitions = h('div');
   const settings = h('div');
+  const groups = h('div');
   const failed = h('div');
-  const messages = browser(path, name);
+  const messages = browser(path);
   const sizes = h('button', { class: 'small', type: 'button', onclick: () => load(true) }, 'Show sizes');
+  const bodies = {
+    messages: messages.element,
+    partitions: panel('Partitions', sizes, partitions),
+    groups: panel('Consumer groups', 'lag in this topic: offsets that a group has not read yet', groups),
+    settings: panel('Settings', 'that differ from those of the brokers', settings),
+  };
+  const tabs = tabList(TABS, bodies, () => load());
+  let start = 0; // the first partition that is shown
+  const bytes = new Map(); // of partitions: asking for them takes seconds, so only on request
 
   async function load(size = false) {
-    sizes.disabled = size;
+    if (size) sizes.disabled = true;
     try {
-      const topic = await get(`${path}${size ? '?size=1' : ''}`);
+      const topic = await get(`${path}?first=${start}${size ? '&size=1' : ''}`);
+      for (const each of topic.partitions) { if (size) bytes.set(each.number, each.size); each.size = bytes.get(each.number) ?? null; }
       show(failed);
-      show(summary, `${f.plural(topic.count, 'partition')} · ${f.plural(topic.messages, 'message')} · replication ${topic.replication}`);
-      messages.partitions(topic.partitions.map((each) => each.number));
-      show(partitions, partitionTable(topic));
+      show(summary, `${f.plural(topic.count, 'partition')} · ${topic.count > topic.partitions.length ? '' : `${f.plural(topic.messages, 'message')} · `} replication ${topic.replication}`);
+      messages.partitions(topic.count);
+      tabs.count('partitions', topic.count);
+      show(partitions, partitionTable(topic), topic.count > topic.partitions.length ? pager(topic) : null);
       const own = Object.entries(topic.settings);
       show(settings, own.length ? h('div', { class: 'scroll' }, h('table', {}, h('tbody', {}, own.map(([key, value]) => h('tr', {}, h('td', { class: 'mono' }, key), h('td', { class: 'mono' }, value ?? '')))))) : empty('No settings of its own', 'All are those of the brokers.'));
+      if (tabs.chosen() === 'groups') await loadGroups();
     } catch (error) { if (size) problem(error); else show(failed, away(error)); }
-    sizes.disabled = false;
+    if (size) sizes.disabled = false;
+  }
+
+  function pager(topic) {
+    const turn = (words, to) => h('button', { class: 'small', type: 'button', disabled: to < 0 || to >= topic.count, onclick: () => { start = to; load(); } }, words);
+    return h('div', { class: 'body tools' }, turn('← Previous', start - PAGE), turn('Next →', start + PAGE), h('span', { class: 'muted' }, `${f.number(start)} to ${f.number(start + topic.partitions.length - 1)} of ${f.number(topic.count)}`));
+  }
+
+  async function loadGroups() {
+    const readers = (await get('/api/groups')).groups.filter((each) => !each.lags || name in each.lags);
+    show(groups, readers.length ? groupTable(readers, name) : empty('No consumer group reads it', 'A group appears here when it has committed an offset. Jobs of Millstream keep their offsets in their checkpoints.'));
   }
 
   async function remove() {
@@ -42,9 +69,9 @@ export function topicPage(place, name) {
   show(place, h('div', { class: 'crumb' }, h('a', { href: '/topics', 'data-link': true }, 'Topics'), ' /'),
     h('div', { class: 'head' }, h('div', { class: 'titles' }, h('h1', {}, name), summary), h('span', { class: 'grow' }),
       readOnly() ? null : [h('button', { class: 'danger', type: 'button', onclick: remove }, 'Delete'), h('button', { class: 'primary', type: 'button', onclick: () => produce(path, name, messages.newest) }, 'Produce a message')]),
-    h('div', { class: 'stack' }, failed, messages.element, h('div', { class: 'cols' }, panel('Partitions', sizes, partitions), panel('Settings', 'that differ from those of the brokers', settings))));
+    h('div', { class: 'stack' }, failed, tabs.element, h('div', {}, Object.values(bodies))));
   load();
-  const timer = setInterval(() => { if (!document.hidden) load(); }, 10000);
+  const timer = setInterval(() => { if (!document.hidden) load(); }, 5000);
   return () => { clearInterval(timer); messages.close(); };
 }
 
@@ -52,8 +79,7 @@ function partitionTable(topic) {
   const sized = topic.partitions.some((each) => each.size !== null);
   return h('div', { class: 'scroll tall', tabindex: '0' }, h('table', {}, h('thead', {}, h('tr', {}, ['#', 'Leader', 'In sync', 'First', 'End', ...(sized ? ['Size'] : [])].map((each) => h('th', { class: 'n' }, each)))),
     h('tbody', {}, topic.partitions.map((each) => h('tr', {}, h('td', { class: 'n strong' }, String(each.number)), h('td', { class: 'n' }, each.leader === null ? h('span', { class: 'chip bad' }, 'none') : String(each.leader)),
-      h('td', { class: `n ${each.in_sync.length < each.replicas.length ? 'warned' : ''}` }, `${each.in_sync.length} of ${each.replicas.length}`), h('td', { class: 'n' }, f.number(each.start)), h('td', { class: 'n' }, f.number(each.end)), sized ? h('td', { class: 'n' }, f.bytes(each.size)) : null)))),
-    topic.count > topic.partitions.length ? h('div', { class: 'body muted' }, `The first ${f.number(topic.partitions.length)} of ${f.number(topic.count)} are shown.`) : null);
+      h('td', { class: `n ${each.in_sync.length < each.replicas.length ? 'warned' : ''}` }, `${each.in_sync.length} of ${each.replicas.length}`), h('td', { class: 'n' }, f.number(each.start)), h('td', { class: 'n' }, f.number(each.end)), sized ? h('td', { class: 'n' }, f.bytes(each.size)) : null)))));
 }
 
 function produce(path, name, done) {

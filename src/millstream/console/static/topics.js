@@ -5,6 +5,7 @@ import { formDialog, toast } from './dialog.js';
 import * as f from './format.js';
 
 const EVERY = 5000;
+export const GROUP_STATES = { Stable: 'reading', Empty: 'no members', Dead: 'gone', PreparingRebalance: 'rebalancing', CompletingRebalance: 'rebalancing' };
 
 export function topicsPage(place) {
   document.title = 'Topics · Millstream';
@@ -29,13 +30,13 @@ export function topicsPage(place) {
     const words = search.value.trim().toLowerCase();
     const found = latest.topics.filter((each) => (internal.checked || !each.internal) && each.name.toLowerCase().includes(words));
     show(summary, `${latest.servers} · ${f.plural(latest.brokers.length, 'broker')} · ${f.plural(latest.topics.length, 'topic')}`);
-    show(content, topicTable(found, latest.topics.length), panel('Consumer groups', `${f.number(groups.length)}`, groups.length ? groupTable(groups) : empty('No consumer groups', 'A consumer that commits its offsets creates its group.')));
+    show(content, topicTable(found, latest.topics.length), panel('Consumer groups', 'lag: offsets that a group has not read yet', groups.length ? groupTable(groups) : empty('No consumer groups', 'A consumer that commits its offsets creates its group.')));
   }
 
   show(place, h('div', { class: 'head' }, h('div', { class: 'titles' }, h('h1', {}, 'Topics'), summary), h('span', { class: 'grow' }),
     h('label', { class: 'tools muted small' }, internal, 'Kafka’s own'), search, readOnly() ? null : h('button', { type: 'button', class: 'primary', onclick: () => create(load) }, 'Create a topic')), content);
   load();
-  const timer = setInterval(load, EVERY);
+  const timer = setInterval(() => { if (!document.hidden) load(); }, EVERY);
   return () => clearInterval(timer);
 }
 
@@ -47,7 +48,7 @@ export function away(error) {
 
 function topicTable(found, all) {
   if (!found.length) return h('section', { class: 'panel' }, all ? empty('No topic matches', 'Search for another name, or show Kafka’s own topics too.') : empty('No topics yet', 'Programs read from topics and write to them.', 'millstream topics create scores'));
-  return panel('Topics', null, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'Topic'), h('th', { class: 'n' }, 'Partitions'), h('th', { class: 'n' }, 'Messages'), h('th', { class: 'n wide' }, 'Replication'), h('th', {}, 'Health'))),
+  return panel('Topics', null, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'Topic'), h('th', { class: 'n' }, 'Partitions'), h('th', { class: 'n', title: 'By their offsets: the markers of transactions count too' }, 'Messages'), h('th', { class: 'n wide' }, 'Replication'), h('th', {}, 'Health'))),
     h('tbody', {}, found.slice(0, 500).map((each) => {
       const link = h('a', { href: `/topics/${encodeURIComponent(each.name)}`, 'data-link': true, class: 'strong' }, each.name);
       return h('tr', { class: 'go', onclick: (event) => { if (!event.target.closest('a')) link.click(); } }, h('td', {}, link), h('td', { class: 'n' }, f.number(each.partitions)), h('td', { class: 'n' }, each.messages === undefined ? '–' : f.number(each.messages)), h('td', { class: 'n wide' }, f.number(each.replication)),
@@ -55,10 +56,12 @@ function topicTable(found, all) {
     })))), found.length > 500 ? h('div', { class: 'body muted' }, `The first 500 of ${f.number(found.length)} are shown: search for others.`) : null);
 }
 
-function groupTable(groups) {
-  return h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'Group'), h('th', {}, 'State'), h('th', {}, 'Protocol'))), h('tbody', {}, groups.map((each) => {
+// Groups with their lag: in one topic, or in all of them.
+export function groupTable(groups, topic = null) {
+  const lag = (lags) => (topic === null ? Object.values(lags).reduce((sum, each) => sum + each, 0) : lags[topic]);
+  return h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, 'Group'), h('th', {}, 'State'), h('th', { class: 'n' }, 'Lag'), h('th', { class: 'wide' }, 'Protocol'))), h('tbody', {}, groups.map((each) => {
     const link = h('a', { href: `/groups/${encodeURIComponent(each.name)}`, 'data-link': true, class: 'strong' }, each.name);
-    return h('tr', { class: 'go', onclick: (event) => { if (!event.target.closest('a')) link.click(); } }, h('td', {}, link), h('td', {}, h('span', { class: `chip ${each.state === 'Stable' ? 'good' : ''}` }, each.state)), h('td', { class: 'muted' }, each.type));
+    return h('tr', { class: 'go', onclick: (event) => { if (!event.target.closest('a')) link.click(); } }, h('td', {}, link), h('td', {}, h('span', { class: `chip ${each.state === 'Stable' ? 'good' : ''}` }, GROUP_STATES[each.state] ?? each.state)), h('td', { class: 'n' }, each.lags ? f.number(lag(each.lags)) : '–'), h('td', { class: 'muted wide' }, each.type));
   }))));
 }
 

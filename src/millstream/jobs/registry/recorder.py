@@ -22,6 +22,7 @@ from millstream.jobs.registry.metrics import batch_report, thin
 from millstream.jobs.registry.registry import Registry, code_in
 from millstream.jobs.registry.samples import forget_samples, write_samples
 from millstream.model.errors import MillstreamError
+from millstream.reports.masking import masked
 from millstream.reports.outcome import error_text
 from millstream.reports.progress import BatchReport
 from millstream.reports.tracker import Tracker
@@ -178,15 +179,19 @@ class Recorder:
 
     def _write_run(self, database: sqlite3.Connection) -> None:
         progress = self._tracker.progress()
+        report = progress.to_dict()
         state = "failed" if self._failure is not None else progress.state
         reason = self._failure or progress.error
+        if reason is not None:  # errors quote settings and arguments
+            reason = masked(reason)
+            report["error"] = report["error"] and reason
         code = None if reason is None else code_in(reason)
         now = time.time()
         ended = now if self._is_over() else None
         database.execute(
             "UPDATE run SET state = ?, reason = ?, code = ?, beat = ?, ended = ?, progress = ? "
             "WHERE id = ?",
-            (state, reason, code, now, ended, json.dumps(progress.to_dict()), self._run),
+            (state, reason, code, now, ended, json.dumps(report), self._run),
         )
         if not self._described:
             self._described = True  # before the plan is read: it may be described meanwhile

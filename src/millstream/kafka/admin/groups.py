@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 
@@ -129,6 +130,26 @@ def describe_group(connection: Connection, name: str) -> Group:
     )
 
 
+def group_lags(connection: Connection, names: Collection[str]) -> dict[str, dict[str, int]]:
+    """How many offsets each group has not read yet, by topic, without topics that were deleted."""
+    committed = _all_committed(connection, names)
+    topics = cluster_topics(connection)
+    there = {
+        place
+        for offsets in committed.values()
+        for place in offsets
+        if place.topic in topics and place.partition in topics[place.topic].partitions
+    }
+    ends = offsets_at(connection.admin, sorted(there, key=_order), END)
+    lags: dict[str, dict[str, int]] = {name: {} for name in names}
+    for name, offsets in committed.items():
+        for place, at in offsets.items():
+            if place in ends:
+                lag = lags[name].get(place.topic, 0) + max(0, ends[place] - max(0, at))
+                lags[name][place.topic] = lag
+    return lags
+
+
 def reset_group(
     connection: Connection,
     name: str,
@@ -212,13 +233,26 @@ def _described(connection: Connection, name: str) -> ConsumerGroupDescription | 
 
 
 def _committed(connection: Connection, name: str) -> dict[TopicPartition, int]:
-    asked = [ConsumerGroupTopicPartitions(name)]
-    found = answers(
-        lambda: connection.admin.list_consumer_group_offsets(asked),
-        f"list the offsets of group {name!r}",
-        Right("Describe", "group", name),
-    )[name].topic_partitions
-    return {TopicPartition(each.topic, each.partition): each.offset for each in found}
+    return _all_committed(connection, [name])[name]
+
+
+def _all_committed(
+    connection: Connection, names: Collection[str]
+) -> dict[str, dict[TopicPartition, int]]:
+    """The offsets of groups, which are asked for at the same time."""
+
+    def ask() -> dict[str, Future[ConsumerGroupTopicPartitions]]:
+        asked = [[ConsumerGroupTopicPartitions(name)] for name in names]
+        found = [connection.admin.list_consumer_group_offsets(each) for each in asked]
+        return {name: future for each in found for name, future in each.items()}
+
+    only = next(iter(names)) if len(names) == 1 else ""
+    doing = f"list the offsets of group {only!r}" if only else "list the offsets of its groups"
+    return {
+        name: {TopicPartition(each.topic, each.partition): each.offset for each in found}
+        for name, answer in answers(ask, doing, Right("Describe", "group", only)).items()
+        if (found := answer.topic_partitions) is not None
+    }
 
 
 def _lags(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -70,9 +70,13 @@ def describe_topics(
     names: Collection[str],
     *,
     size: bool = False,
+    numbers: Container[int] | None = None,
     say: Say = lambda _: None,
 ) -> list[Topic]:
-    """A description of each topic; with ``size``, which takes longer, its bytes too."""
+    """A description of each topic; with ``size``, which takes longer, its bytes too.
+
+    With ``numbers``, only these partitions have offsets.
+    """
     topics = cluster_topics(connection)
     for name in names:
         existing_topic(connection, name, topics)
@@ -89,7 +93,7 @@ def describe_topics(
         TopicPartition(topic.name, partition.id)
         for topic in described.values()
         for partition in topic.partitions
-        if partition.leader is not None
+        if partition.leader is not None and (numbers is None or partition.id in numbers)
     ]
     starts = offsets_at(connection.admin, led, BEGINNING)
     ends = offsets_at(connection.admin, led, END)

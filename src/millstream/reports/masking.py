@@ -1,4 +1,4 @@
-"""Hides secrets in what the console shows: logs, errors, commands and settings."""
+"""Hides secrets in what people see of jobs: logs, errors, commands and settings."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from millstream.console.masking import HIDDEN, is_secret, masked
+from millstream.reports.masking import HIDDEN, is_secret, masked
 
 
 @pytest.mark.parametrize(
