@@ -15,15 +15,13 @@ from millstream.cli.connecting import pairs
 from millstream.cli.launching import Launch
 from millstream.cli.printing import AsJson, print_json, print_line, print_table
 from millstream.cli.run import App, Set
-from millstream.jobs import control, rescaling
+from millstream.jobs import control
 from millstream.jobs.logs import log_file
 from millstream.jobs.metrics_server import MetricsServer, current_metrics
 from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
-from millstream.jobs.savepoints import make_savepoint, restore_savepoint
 from millstream.jobs.supervisor import detach
-from millstream.jobs.upgrades import check_upgrade
 from millstream.model.errors import RunError
 
 app = typer.Typer(help="Jobs: what runs, how it goes, and how it ended.", no_args_is_help=True)
@@ -132,6 +130,8 @@ def savepoint(
     as_json: AsJson = False,
 ) -> None:
     """Copies the checkpoint of a job that does not run."""
+    from millstream.jobs.savepoints import make_savepoint
+
     with opened_registry() as registry:
         made = make_savepoint(registry.job(name), folder)
     if as_json:
@@ -154,6 +154,8 @@ def resume(
         job = registry.job(name)
         control.check_can_resume(registry, job)
         if source is not None:
+            from millstream.jobs.savepoints import restore_savepoint
+
             kept = restore_savepoint(job, source)
             if kept is not None:
                 typer.echo(f"its checkpoint is kept in {kept}", err=True)
@@ -174,6 +176,8 @@ def upgrade(
     A job that runs is stopped first, after the batch under way. Its settings stay what they are,
     unless `--set` gives others.
     """
+    from millstream.jobs.upgrades import check_upgrade
+
     application = Application.parse(program)
     with opened_registry() as registry:
         job = registry.job(name)
@@ -203,6 +207,8 @@ def rescale(
 
     A job that runs is stopped first, after the batch under way. The old checkpoint is kept.
     """
+    from millstream.jobs import rescaling
+
     with opened_registry() as registry:
         job = registry.job(name)
         if job.is_alive:

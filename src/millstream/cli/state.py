@@ -9,7 +9,6 @@ import typer
 
 from millstream.cli.printing import AsJson, print_json, print_line, print_table
 from millstream.jobs.registry.registry import opened_registry
-from millstream.jobs.stored_state import rows_of_key, state_of
 
 app = typer.Typer(help="The state of jobs.", no_args_is_help=True)
 
@@ -37,6 +36,8 @@ def show(
 
     The job may run meanwhile. Spark is started to read it.
     """
+    from millstream.jobs.stored_state import rows_of_key, state_of
+
     with opened_registry() as registry:
         job = registry.job(name)
     if key:
