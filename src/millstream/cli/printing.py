@@ -62,7 +62,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     console = Console(highlight=False, width=_ENDLESS)
     with console.capture() as printed:
         console.print(table)
-    _print(printed.get())
+    _print("".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
 
 
 def print_line(line: str = "") -> None:

@@ -90,6 +90,9 @@ def command(
     with _recorded(application, job_name, f"{folder.rstrip('/')}/{job_name}", launch) as job:
         pipeline = application.pipeline(settings)
         if detached:
+            from millstream.jobs.launch import check_start
+
+            check_start(pipeline.sinks)
             _detach(job, job_name, as_json)
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
