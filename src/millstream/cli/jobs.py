@@ -13,7 +13,7 @@ import typer
 from millstream.cli.application import Application
 from millstream.cli.connecting import pairs
 from millstream.cli.launching import Launch
-from millstream.cli.printing import AsJson, print_json, print_line, print_table
+from millstream.cli.printing import AsJson, print_json, print_line, print_note, print_table
 from millstream.cli.run import App, Set
 from millstream.jobs import control
 from millstream.jobs.logs import log_file
@@ -22,6 +22,7 @@ from millstream.jobs.registry.database import registry_file, transaction
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
 from millstream.jobs.supervisor import detach
+from millstream.model.amounts import counted
 from millstream.model.errors import RunError
 
 app = typer.Typer(help="Jobs: what runs, how it goes, and how it ended.", no_args_is_help=True)
@@ -43,6 +44,8 @@ def list_jobs(as_json: AsJson = False) -> None:
     elif jobs:
         columns = ["name", "state", "rows", "rows/s", "lag", "since", "owner", "id", "program"]
         print_table(columns, map(_listed, jobs))
+    else:
+        print_note(f"no jobs are recorded in {registry_file().parent}")
 
 
 @app.command()
@@ -158,7 +161,7 @@ def resume(
 
             kept = restore_savepoint(job, source)
             if kept is not None:
-                typer.echo(f"its checkpoint is kept in {kept}", err=True)
+                print_note(f"its checkpoint is kept in {kept}")
         log = detach(registry, job)
     _print_started(job, log, as_json)
 
@@ -214,8 +217,8 @@ def rescale(
         if job.is_alive:
             job = control.stop(registry, job, timeout)
         made = rescaling.rescale(job, shards)
-        had = f"{job.name} has {made.shards} shards, and had {made.before}; the checkpoint of "
-        typer.echo(f"{had}before is kept in {made.kept}", err=True)
+        shown = f"{job.name} has {counted(made.shards, 'shard')}, and had {made.before}"
+        print_note(f"{shown}; the checkpoint of before is kept in {made.kept}")
         if job.launch is None:
             if as_json:
                 print_json({"rescaled": job.name, "shards": made.shards, "kept": made.kept})

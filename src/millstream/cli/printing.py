@@ -71,6 +71,11 @@ def print_line(line: str = "") -> None:
         typer.echo(line)
 
 
+def print_note(line: str) -> None:
+    """A line for people on standard error, where standard output has none."""
+    typer.echo(line, err=True)
+
+
 def _print(text: str) -> None:
     """Text on standard output. If its reader has ended, the exit code does not change."""
     try:

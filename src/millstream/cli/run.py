@@ -90,10 +90,7 @@ def command(
     with _recorded(application, job_name, f"{folder.rstrip('/')}/{job_name}", launch) as job:
         pipeline = application.pipeline(settings)
         if detached:
-            from millstream.jobs.launch import check_start
-
-            check_start(pipeline.sinks)
-            _detach(job, job_name, as_json)
+            _detach(job, job_name, pipeline, as_json)
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
         spark = None
@@ -108,7 +105,10 @@ def command(
             raise typer.Exit(EXIT_CODE) from None
 
 
-def _detach(job: str, name: str, as_json: bool) -> None:
+def _detach(job: str, name: str, pipeline: Pipeline, as_json: bool) -> None:
+    from millstream.jobs.launch import check_start
+
+    check_start(pipeline.sinks)
     with opened_registry() as registry, transaction(registry.database):
         check_is_free(registry, name)  # nobody else can start it meanwhile
         log = detach(registry, registry.job(job))
@@ -124,6 +124,8 @@ def _recorded(application: Application, name: str, folder: str, launch: Launch) 
     job = job_id(folder)
     with _without_registry(), opened_registry() as registry, transaction(registry.database):
         check_is_free(registry, name)
+        if all(each.id != job for each in registry.jobs()):
+            application.check_file()  # a slip of the keyboard makes no job
         registry.register(name, str(application.file.absolute()), folder, launch.to_dict())
     try:
         yield job

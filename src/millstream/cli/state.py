@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from millstream.cli.printing import AsJson, print_json, print_line, print_table
+from millstream.cli.printing import AsJson, print_json, print_line, print_note, print_table
 from millstream.jobs.registry.registry import opened_registry
 
 app = typer.Typer(help="The state of jobs.", no_args_is_help=True)
@@ -45,6 +45,8 @@ def show(
         if as_json:
             print_json(found)
             return
+        if not found:
+            print_note(f"job {job.name!r} keeps no rows of the key {', '.join(key)}")
         for each in found:
             print_line(f"{each['step']}: {each['table']} of bucket {each['bucket']}")
             columns = list(each["rows"][0])
@@ -56,6 +58,8 @@ def show(
     elif steps:
         columns = ["step", "rows", "bytes", "shards", "oldest window", "watermark"]
         print_table(columns, (each.values() for each in steps))
+    else:
+        print_note(f"job {job.name!r} has no step that keeps state")
 
 
 def _cell(value: object) -> object:
