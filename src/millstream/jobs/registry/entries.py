@@ -109,9 +109,10 @@ class JobEntry:
     @property
     def state(self) -> JobState:
         """That of its last run; it is starting if a supervisor is about to start the next."""
-        number, state = (0, "lost") if self.run is None else (self.run.number, self.run.state)
-        is_next = state in ("failed", "lost") or number < self.awaited
-        return "starting" if self.supervisor and is_next else state
+        if self.run is None:
+            return "starting" if self.supervisor else "lost"
+        is_next = self.run.state in ("failed", "lost") or self.run.number < self.awaited
+        return "starting" if self.supervisor and is_next else self.run.state
 
     @property
     def is_alive(self) -> bool:
