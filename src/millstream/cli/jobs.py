@@ -18,7 +18,7 @@ from millstream.cli.run import App, Set
 from millstream.jobs import control
 from millstream.jobs.logs import log_file
 from millstream.jobs.metrics_server import MetricsServer, current_metrics
-from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
 from millstream.jobs.supervisor import detach
@@ -153,7 +153,7 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Starts a job again in the background, from its checkpoint."""
-    with opened_registry() as registry, transaction(registry.database):
+    with opened_registry() as registry, registry.transaction():
         job = registry.job(name)
         control.check_can_resume(registry, job)
         if source is not None:
@@ -191,7 +191,7 @@ def upgrade(
         check_upgrade(job, pipeline.sinks)  # before the old program is stopped
         if job.is_alive:
             control.stop(registry, job, timeout)
-        with transaction(registry.database):
+        with registry.transaction():
             control.check_can_resume(registry, job)
             file, folder = str(application.file.absolute()), job.checkpoint
             registry.register(job.name, file, folder, launch.to_dict())
@@ -223,7 +223,7 @@ def rescale(
             if as_json:
                 print_json({"rescaled": job.name, "shards": made.shards, "kept": made.kept})
             return
-        with transaction(registry.database):
+        with registry.transaction():
             control.check_can_resume(registry, job)
             log = detach(registry, job)
     _print_started(job, log, as_json)

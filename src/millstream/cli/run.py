@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from millstream.cli.launching import Launch
 from millstream.cli.printing import AsJson, print_json, print_line
 from millstream.jobs.control import check_is_free
 from millstream.jobs.logs import log_file, write_line
-from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.registry import Registry, job_id, opened_registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import MillstreamError
@@ -39,6 +40,8 @@ Set: TypeAlias = Annotated[
         help="An argument of the function that returns the pipeline. May be repeated.",
     ),
 ]
+
+_MASTER = re.compile(r"(spark|k8s)://.+|yarn|local(\[.+\])?")
 
 
 def command(
@@ -109,7 +112,7 @@ def _detach(job: str, name: str, pipeline: Pipeline, as_json: bool) -> None:
     from millstream.jobs.launch import check_start
 
     check_start(pipeline.sinks)
-    with opened_registry() as registry, transaction(registry.database):
+    with opened_registry() as registry, registry.transaction():
         check_is_free(registry, name)  # nobody else can start it meanwhile
         log = detach(registry, registry.job(job))
     if as_json:
@@ -122,7 +125,7 @@ def _detach(job: str, name: str, pipeline: Pipeline, as_json: bool) -> None:
 def _recorded(application: Application, name: str, folder: str, launch: Launch) -> Iterator[str]:
     """Registers the job, whose id it gives, and records what fails in the block."""
     job = job_id(folder)
-    with _without_registry(), opened_registry() as registry, transaction(registry.database):
+    with _without_registry(), opened_registry() as registry, registry.transaction():
         check_is_free(registry, name)
         if all(each.id != job for each in registry.jobs()):
             application.check_file()  # a slip of the keyboard makes no job
@@ -163,6 +166,11 @@ def _spark_settings(
 ) -> dict[str, str]:
     if master is None and (archive or conf):
         raise typer.BadParameter("--archive and --conf need --master, which names a cluster")
+    if master is not None and not _MASTER.fullmatch(master):
+        raise typer.BadParameter(
+            f"{master!r} is none of spark://HOST:PORT, yarn, k8s://URL, local and local[N]",
+            param_hint="--master",
+        )
     from millstream.jobs.packing import settings_of
 
     packed = {} if archive is None else settings_of(archive)

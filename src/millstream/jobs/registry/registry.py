@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,12 @@ class Registry:
     def close(self) -> None:
         """Closes the file."""
         self.database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Makes all changes of the block, or none of them. Nobody else can write meanwhile."""
+        with registry_errors(self.file, (sqlite3.Error,)), transaction(self.database):
+            yield
 
     def jobs(self) -> list[JobEntry]:
         """All jobs, by name."""
