@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -132,10 +133,14 @@ def test_of_three_jobs_one_fails_one_is_killed_and_nothing_is_lost(scores, tmp_p
 
     for name in ("steady", "killed"):
         millstream("jobs", "stop", name)
-    assert "3 shards, and had 2" in millstream("jobs", "rescale", "failing", "3")
+    assert "started failing" in in_a_process("jobs", "rescale", "failing", "3")
     scores.add(5)
     scores.are_in("failing")
     millstream("jobs", "stop", "failing")
     # In a process of its own, which has run no query, and from snapshots: those of the rescaling.
-    (step,) = json.loads(in_a_process("state", "show", "failing", "--json"))
-    assert (step["step"], step["rows"], step["shards"]) == ("totals", len(TEAMS), 3)
+    (red,) = json.loads(in_a_process("state", "show", "failing", "--key", "red", "--json"))
+    assert red["step"] == "totals"
+    assert [*red["rows"][0].values()].count(1 + 2 + 13 + 4 + 5) == 1
+    assert (
+        len(json.loads(Path(job_of("failing").checkpoint, "plan.json").read_text())["labels"]) == 3
+    )
