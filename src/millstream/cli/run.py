@@ -184,9 +184,11 @@ def _session(
     pipeline: Pipeline,
     settings: dict[str, str],
 ) -> Any:
+    from millstream.spark.driver.failures import explained
     from millstream.spark.driver.session import session_on
 
     kafka = any(isinstance(node, KafkaSource) for node in walk(*pipeline.sinks))
-    session = session_on(master, name, kafka, settings)
+    with explained():  # of a master that does not answer, for one
+        session = session_on(master, name, kafka, settings)
     session.sparkContext.addPyFile(str(application.file.absolute()))  # its functions run there
     return session
