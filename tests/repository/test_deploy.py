@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,21 @@ def test_packages_are_installed_without_leftovers():
     (apt,) = (text for text in runs if "apt-get install" in text)
     assert "--yes --no-install-recommends" in apt
     assert apt.endswith("rm -rf /var/lib/apt/lists/*")
-    assert all("--no-cache-dir" in text for text in runs if "pip install" in text)
+    (pip,) = (text for text in runs if "pip install" in text)
+    assert "--no-cache-dir" in pip
+
+
+def test_the_image_has_the_versions_that_are_tested(tmp_path):
+    (pip,) = (text for name, text in instructions() if name == "RUN" and "pip install" in text)
+    make, _, install = pip.partition("&&")
+    assert "--constraint constraints.txt" in install
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    (tmp_path / "requirements.lock").write_text(lock)
+    subprocess.run(["sh", "-c", make], cwd=tmp_path, check=True)
+    fixed = (tmp_path / "constraints.txt").read_text("utf-8").splitlines()
+    assert "pyspark==4.2.0" in fixed
+    assert len(fixed) == len(re.findall(r"^[\w-]+==", lock, re.MULTILINE))
+    assert not any("\\" in line or "--hash" in line for line in fixed)
 
 
 def test_what_the_image_copies_is_in_the_clone():

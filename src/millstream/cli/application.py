@@ -66,9 +66,13 @@ class Application:
             "return what ends in a sink: return stream.collect('results')",
         )
 
-    def _module(self) -> ModuleType:
+    def check_file(self) -> None:
+        """MS227 if there is no such file."""
         if not self.file.is_file():
             raise self._error(f"there is no file {str(self.file)!r}", "name a Python file")
+
+    def _module(self) -> ModuleType:
+        self.check_file()
         name = self.file.stem
         spec = importlib.util.spec_from_file_location(name, self.file.absolute())
         if spec is None or spec.loader is None or name in sys.modules:

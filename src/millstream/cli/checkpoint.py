@@ -8,7 +8,6 @@ import typer
 
 from millstream.cli.printing import print_line
 from millstream.model.instants import instant
-from millstream.spark.driver.repairs import repair as request_repair
 
 app = typer.Typer(help="Checkpoints of jobs.", no_args_is_help=True)
 
@@ -25,5 +24,7 @@ def repair(
     watermark: Annotated[str, typer.Option(metavar="TIME", help="Such as '2026-11-17T12:00:00Z'.")],
 ) -> None:
     """Moves the watermark of a job back, after a wrong event time has moved it too far."""
+    from millstream.spark.driver.repairs import repair as request_repair
+
     made = request_repair(folder, job, instant(watermark, what="watermark"))
     print_line(f"the watermark of {job!r} is moved back to {watermark} in batch {made.batch}")

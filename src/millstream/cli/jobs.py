@@ -13,17 +13,16 @@ import typer
 from millstream.cli.application import Application
 from millstream.cli.connecting import pairs
 from millstream.cli.launching import Launch
-from millstream.cli.printing import AsJson, print_json, print_line, print_table
+from millstream.cli.printing import AsJson, print_json, print_line, print_note, print_table
 from millstream.cli.run import App, Set
-from millstream.jobs import control, rescaling
+from millstream.jobs import control
 from millstream.jobs.logs import log_file
 from millstream.jobs.metrics_server import MetricsServer, current_metrics
-from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.entries import JobEntry, RunEntry, moment_text
 from millstream.jobs.registry.registry import opened_registry
-from millstream.jobs.savepoints import make_savepoint, restore_savepoint
 from millstream.jobs.supervisor import detach
-from millstream.jobs.upgrades import check_upgrade
+from millstream.model.amounts import counted
 from millstream.model.errors import RunError
 
 app = typer.Typer(help="Jobs: what runs, how it goes, and how it ended.", no_args_is_help=True)
@@ -45,6 +44,8 @@ def list_jobs(as_json: AsJson = False) -> None:
     elif jobs:
         columns = ["name", "state", "rows", "rows/s", "lag", "since", "owner", "id", "program"]
         print_table(columns, map(_listed, jobs))
+    else:
+        print_note(f"no jobs are recorded in {registry_file().parent}")
 
 
 @app.command()
@@ -132,6 +133,8 @@ def savepoint(
     as_json: AsJson = False,
 ) -> None:
     """Copies the checkpoint of a job that does not run."""
+    from millstream.jobs.savepoints import make_savepoint
+
     with opened_registry() as registry:
         made = make_savepoint(registry.job(name), folder)
     if as_json:
@@ -150,13 +153,15 @@ def resume(
     as_json: AsJson = False,
 ) -> None:
     """Starts a job again in the background, from its checkpoint."""
-    with opened_registry() as registry, transaction(registry.database):
+    with opened_registry() as registry, registry.transaction():
         job = registry.job(name)
         control.check_can_resume(registry, job)
         if source is not None:
+            from millstream.jobs.savepoints import restore_savepoint
+
             kept = restore_savepoint(job, source)
             if kept is not None:
-                typer.echo(f"its checkpoint is kept in {kept}", err=True)
+                print_note(f"its checkpoint is kept in {kept}")
         log = detach(registry, job)
     _print_started(job, log, as_json)
 
@@ -174,6 +179,8 @@ def upgrade(
     A job that runs is stopped first, after the batch under way. Its settings stay what they are,
     unless `--set` gives others.
     """
+    from millstream.jobs.upgrades import check_upgrade
+
     application = Application.parse(program)
     with opened_registry() as registry:
         job = registry.job(name)
@@ -184,7 +191,7 @@ def upgrade(
         check_upgrade(job, pipeline.sinks)  # before the old program is stopped
         if job.is_alive:
             control.stop(registry, job, timeout)
-        with transaction(registry.database):
+        with registry.transaction():
             control.check_can_resume(registry, job)
             file, folder = str(application.file.absolute()), job.checkpoint
             registry.register(job.name, file, folder, launch.to_dict())
@@ -203,18 +210,20 @@ def rescale(
 
     A job that runs is stopped first, after the batch under way. The old checkpoint is kept.
     """
+    from millstream.jobs import rescaling
+
     with opened_registry() as registry:
         job = registry.job(name)
         if job.is_alive:
             job = control.stop(registry, job, timeout)
         made = rescaling.rescale(job, shards)
-        had = f"{job.name} has {made.shards} shards, and had {made.before}; the checkpoint of "
-        typer.echo(f"{had}before is kept in {made.kept}", err=True)
+        shown = f"{job.name} has {counted(made.shards, 'shard')}, and had {made.before}"
+        print_note(f"{shown}; the checkpoint of before is kept in {made.kept}")
         if job.launch is None:
             if as_json:
                 print_json({"rescaled": job.name, "shards": made.shards, "kept": made.kept})
             return
-        with transaction(registry.database):
+        with registry.transaction():
             control.check_can_resume(registry, job)
             log = detach(registry, job)
     _print_started(job, log, as_json)

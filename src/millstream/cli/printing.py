@@ -62,13 +62,18 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> Non
     console = Console(highlight=False, width=_ENDLESS)
     with console.capture() as printed:
         console.print(table)
-    _print(printed.get())
+    _print("".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
 
 
 def print_line(line: str = "") -> None:
     """A line on standard output. If its reader has ended, the command ends."""
     with writing_output():
         typer.echo(line)
+
+
+def print_note(line: str) -> None:
+    """A line for people on standard error, where standard output has none."""
+    typer.echo(line, err=True)
 
 
 def _print(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from millstream.cli.launching import Launch
 from millstream.cli.printing import AsJson, print_json, print_line
 from millstream.jobs.control import check_is_free
 from millstream.jobs.logs import log_file, write_line
-from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.registry import Registry, job_id, opened_registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import MillstreamError
@@ -37,6 +38,8 @@ Set: TypeAlias = Annotated[
         help="An argument of the function that returns the pipeline. May be repeated.",
     ),
 ]
+
+_MASTER = re.compile(r"(spark|k8s)://.+|yarn|local(\[.+\])?")
 
 
 def command(
@@ -88,7 +91,7 @@ def command(
     with _recorded(application, job_name, f"{folder.rstrip('/')}/{job_name}", launch) as job:
         pipeline = application.pipeline(settings)
         if detached:
-            _detach(job, job_name, as_json)
+            _detach(job, job_name, pipeline, as_json)
             return
         sys.argv = [str(application.file)]  # what the job is recorded as
         spark = None
@@ -103,8 +106,11 @@ def command(
             raise typer.Exit(EXIT_CODE) from None
 
 
-def _detach(job: str, name: str, as_json: bool) -> None:
-    with opened_registry() as registry, transaction(registry.database):
+def _detach(job: str, name: str, pipeline: Pipeline, as_json: bool) -> None:
+    from millstream.jobs.launch import check_start
+
+    check_start(pipeline.sinks)
+    with opened_registry() as registry, registry.transaction():
         check_is_free(registry, name)  # nobody else can start it meanwhile
         log = detach(registry, registry.job(job))
     if as_json:
@@ -117,8 +123,10 @@ def _detach(job: str, name: str, as_json: bool) -> None:
 def _recorded(application: Application, name: str, folder: str, launch: Launch) -> Iterator[str]:
     """Registers the job, whose id it gives, and records what fails in the block."""
     job = job_id(folder)
-    with _without_registry(), opened_registry() as registry, transaction(registry.database):
+    with _without_registry(), opened_registry() as registry, registry.transaction():
         check_is_free(registry, name)
+        if all(each.id != job for each in registry.jobs()):
+            application.check_file()  # a slip of the keyboard makes no job
         registry.register(name, str(application.file.absolute()), folder, launch.to_dict())
     try:
         yield job
@@ -156,6 +164,11 @@ def _spark_settings(
 ) -> dict[str, str]:
     if master is None and (archive or conf):
         raise typer.BadParameter("--archive and --conf need --master, which names a cluster")
+    if master is not None and not _MASTER.fullmatch(master):
+        raise typer.BadParameter(
+            f"{master!r} is none of spark://HOST:PORT, yarn, k8s://URL, local and local[N]",
+            param_hint="--master",
+        )
     from millstream.jobs.packing import settings_of
 
     packed = {} if archive is None else settings_of(archive)
@@ -168,8 +181,10 @@ def _session(
     application: Application,
     settings: dict[str, str],
 ) -> Any:
+    from millstream.spark.driver.failures import explained
     from millstream.spark.driver.session import session_on
 
-    session = session_on(master, name, settings)
+    with explained():  # of a master that does not answer, for one
+        session = session_on(master, name, settings)
     session.sparkContext.addPyFile(str(application.file.absolute()))  # its functions run there
     return session

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from millstream.cli.printing import AsJson, print_json, print_line, print_table
+from millstream.cli.printing import AsJson, print_json, print_line, print_note, print_table
 from millstream.jobs.registry.registry import opened_registry
-from millstream.jobs.stored_state import rows_of_key, state_of
 
 app = typer.Typer(help="The state of jobs.", no_args_is_help=True)
 
@@ -37,6 +36,8 @@ def show(
 
     The job may run meanwhile. Spark is started to read it.
     """
+    from millstream.jobs.stored_state import rows_of_key, state_of
+
     with opened_registry() as registry:
         job = registry.job(name)
     if key:
@@ -44,6 +45,8 @@ def show(
         if as_json:
             print_json(found)
             return
+        if not found:
+            print_note(f"job {job.name!r} keeps no rows of the key {', '.join(key)}")
         for each in found:
             print_line(f"{each['step']}: {each['table']} of bucket {each['bucket']}")
             columns = list(each["rows"][0])
@@ -55,6 +58,8 @@ def show(
     elif steps:
         columns = ["step", "rows", "bytes", "shards", "oldest window", "watermark"]
         print_table(columns, (each.values() for each in steps))
+    else:
+        print_note(f"job {job.name!r} has no step that keeps state")
 
 
 def _cell(value: object) -> object:

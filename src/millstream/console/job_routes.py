@@ -19,7 +19,7 @@ from millstream.console.job_views import clock, job_list, job_news, job_page
 from millstream.console.settings import Settings
 from millstream.jobs import control
 from millstream.jobs.logs import before, log_file
-from millstream.jobs.registry.database import registry_file, transaction
+from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.registry import Registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import RunError
@@ -124,7 +124,7 @@ def resume(request: Request) -> Response:
     """Starts a job again in the background, from its checkpoint."""
     with _registry(request) as registry:
         known = _existing(registry, request.path_params["job"])
-        with transaction(known.database):
+        with known.transaction():
             found = known.job(request.path_params["job"])
             control.check_can_resume(known, found)
             detach(known, found)

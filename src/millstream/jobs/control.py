@@ -11,7 +11,6 @@ from millstream.jobs.logs import before, log_file
 from millstream.jobs.registry.entries import JobEntry, moment_text
 from millstream.jobs.registry.registry import Registry
 from millstream.model.errors import RunError
-from millstream.system.folders import Folder
 
 _LOOKS = 0.2
 
@@ -83,6 +82,8 @@ def delete(registry: Registry, job: JobEntry, with_checkpoint: bool) -> None:
             fix=f"stop it first: millstream jobs stop {job.name}",
         )
     if with_checkpoint:
+        from millstream.system.folders import Folder
+
         folder = Folder.of(job.name, job.checkpoint, "checkpoint")
         with folder.errors(), suppress(FileNotFoundError):
             folder.system.delete_dir(folder.root)

@@ -55,6 +55,14 @@ def explain(sinks: tuple[Node, ...]) -> str:
     return explain_physical(physical(sinks), _needs_no_spark(sinks))
 
 
+def check_start(sinks: tuple[Node, ...]) -> None:
+    """Raises what keeps a program from starting, as far as that shows within seconds."""
+    from millstream.jobs.on_spark import opened_sources
+    from millstream.physical.plan import physical
+
+    opened_sources(physical(sinks).sources)
+
+
 def _needs_no_spark(sinks: tuple[Node, ...]) -> bool:
     sources = [node for node in walk(*sinks) if isinstance(node, Source)]
     return all(isinstance(source, RowsSource) for source in sources) and all(

@@ -39,6 +39,21 @@ class Prepared:
     announce: Announce
 
 
+def opened_sources(
+    sources: Sequence[Source], spark: SparkSession | None = None
+) -> tuple[dict[str, Topics], list[Source]]:
+    """Checks what can fail within seconds: that the topics and files of the sources are there.
+
+    Returns the topics by source, and the sources without files, which are to be checked again.
+    """
+    from millstream.spark.driver.session import shares_files
+    from millstream.spark.sources.file_columns import check_files
+    from millstream.spark.sources.kafka import opened_topics
+
+    empty = check_files(sources) if shares_files(spark) else []
+    return opened_topics(sources), empty
+
+
 def prepare(request: Request, plan: Physical, streaming: bool, announce: Announce) -> Prepared:
     """Starts Spark, and checks what can be checked before any row is read."""
     from millstream.physical.plan import physical
@@ -51,18 +66,13 @@ def prepare(request: Request, plan: Physical, streaming: bool, announce: Announc
         checked_session,
         local_session,
         sees_files,
-        shares_files,
         start_workers,
     )
-    from millstream.spark.sources.file_columns import check_files
-    from millstream.spark.sources.kafka import opened_topics
 
     spark = request.spark
     if spark is None:
         forget_ended_jvm()
-    # First what can fail within seconds.
-    empty = check_files(plan.sources) if shares_files(spark) else []
-    topics = opened_topics(plan.sources)
+    topics, empty = opened_sources(plan.sources, spark)
     made = spark or local_session(request.name, announce=announce)
     announce("starting the query")
     with explained():

@@ -39,6 +39,7 @@ def rescale(job: JobEntry, shards: int) -> Rescaled:
     The new checkpoint is made and checked beside the old one before it takes its place; the old one
     is kept under a name with the time. While this is done, no process can start the job.
     """
+    from millstream.spark.driver.failures import explained
     from millstream.spark.driver.rescaling import Rescaling
     from millstream.spark.driver.session import local_session
 
@@ -47,7 +48,8 @@ def rescale(job: JobEntry, shards: int) -> Rescaled:
     try:
         target = f"{job.checkpoint}.rescaled"
         rescaling = Rescaling.of(job.name, job.checkpoint, target, checked_shards(shards))
-        rows = rescaling.run(lambda: local_session("millstream rescale"))
+        with explained():
+            rows = rescaling.run(lambda: local_session("millstream rescale"))
     finally:
         owner.release()
     # The numbers of owners continue, so what the next one writes is newer than all before.

@@ -22,9 +22,12 @@ _TIMES = ("start", "end", "of_start", "of_end", "time", "timestamp", "stamp", "a
 
 def state_of(job: JobEntry, step: str | None = None) -> list[dict[str, Any]]:
     """What each step keeps: rows, bytes, shards, the oldest window and the watermark."""
+    from millstream.spark.driver.failures import explained
     from millstream.spark.driver.state_reading import state_by_step
 
-    found = state_by_step(_session(job), job.checkpoint)
+    session = _session(job)
+    with explained():
+        found = state_by_step(session, job.checkpoint)
     _check_step(job, step, found)
     return [
         {
@@ -43,9 +46,13 @@ def state_of(job: JobEntry, step: str | None = None) -> list[dict[str, Any]]:
 def rows_of_key(job: JobEntry, key: Sequence[str], step: str | None = None) -> list[dict[str, Any]]:
     """The rows that the state has of a key: by step and table, with the columns of the state."""
     from millstream.spark.driver import state_reading
+    from millstream.spark.driver.failures import explained
 
     session = _session(job)
-    _check_step(job, step, state_reading.state_by_step(session, job.checkpoint))
+    with explained():
+        if step is not None:
+            _check_step(job, step, state_reading.state_by_step(session, job.checkpoint))
+        found = state_reading.rows_of_key(session, job.checkpoint, key)
     return [
         {
             "step": each.step,
@@ -53,7 +60,7 @@ def rows_of_key(job: JobEntry, key: Sequence[str], step: str | None = None) -> l
             "table": each.table,
             "rows": _as_json(each.rows),
         }
-        for each in state_reading.rows_of_key(session, job.checkpoint, key)
+        for each in found
         if step in (None, each.step)
     ]
 

@@ -62,7 +62,7 @@ class Supervisor:
         """Returns when the job is no longer to run."""
         with opened_registry() as registry:
             job = registry.job(self._job)
-            registry.set_supervisor(job.id, Place.own())
+            self._note(registry, Place.own())
             log = log_file(registry.file, job.name, job.id)
             try:
                 while self._run_once(job, log) and not self._asked.is_set():
@@ -70,7 +70,12 @@ class Supervisor:
                     if pause is None or self._asked.wait(pause):
                         break
             finally:
-                registry.set_supervisor(job.id, None)
+                self._note(registry, None)
+
+    def _note(self, registry: Registry, place: Place | None) -> None:
+        """Without its note the job runs as well; that of a process that has ended is void."""
+        with suppress(MillstreamError):
+            registry.set_supervisor(self._job, place)
 
     def stop(self, *_: Any) -> None:
         """The handler of SIGTERM: passes it on to the job."""

@@ -105,7 +105,9 @@ def checked_job_name(name: Any) -> str:
     text = checked_name(name)
     if text in (".", "..") or not text.isprintable() or any(c in text for c in "/\\"):
         raise PlanError(
-            "MS113", f"{name!r} is no name of a folder", fix="give a name such as 'team-scores'"
+            "MS113",
+            f"{name!r} cannot be the name of a job, which is also that of its folder",
+            fix="give a name without /, \\ and control characters, such as 'team-scores'",
         )
     return text
 

@@ -44,6 +44,18 @@ def test_a_file_without_tables_becomes_the_current_version(data):
     registry.close()
 
 
+def test_a_registry_of_the_first_version_is_migrated_with_its_jobs(registry, data):
+    job = registry.register("totals", "totals.py", "/checkpoints/totals")
+    run = registry.begin_run(job)
+    registry.database.execute("DROP TABLE sample")  # which the second version has added
+    registry.database.execute("PRAGMA user_version = 1")
+    migrated = Registry(registry.file)
+    assert [each.name for each in migrated.jobs()] == ["totals"]
+    assert [each.id for each in migrated.runs(job)] == [run]
+    assert migrated.samples(job) == []
+    migrated.close()
+
+
 def test_a_file_that_is_no_registry_is_refused_and_left_alone(data):
     registry_file().parent.mkdir(parents=True)
     registry_file().write_text("these are the notes of somebody, and no database\n" * 100)

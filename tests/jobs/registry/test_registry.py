@@ -95,6 +95,16 @@ def test_a_job_that_is_about_to_be_started_again_is_starting(registry):
     assert registry.job(job).state == "failed"
 
 
+def test_a_stopped_job_that_is_resumed_is_starting_until_it_is_stopped_again(registry):
+    stopped = "UPDATE run SET state = 'stopped' WHERE id = ?"
+    job = registry.register("totals", "a.py", "/one/totals")
+    registry.database.execute(stopped, (registry.begin_run(job),))
+    registry.set_supervisor(job, Place.own())
+    assert registry.job(job).state == "starting"
+    registry.database.execute(stopped, (registry.begin_run(job),))
+    assert registry.job(job).state == "stopped"  # its supervisor is about to end
+
+
 def test_a_deleted_job_leaves_nothing_behind(registry):
     job = registry.register("totals", "a.py", "/one/totals")
     run = registry.begin_run(job)

@@ -136,17 +136,26 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def registry_errors(file: Path) -> Iterator[None]:
+def registry_errors(
+    file: Path, kinds: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
+) -> Iterator[None]:
     """Turns errors of SQLite and of the file system into MS225."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        damaged = isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error)
+    except kinds as error:
         raise RunError(
             "MS225",
             f"the registry of jobs {str(file)!r} cannot be used: {error}",
-            fix="move the file away to start a new registry: jobs and checkpoints are not affected"
-            if damaged
-            else "let this user write there, free some space, or name another data directory in "
-            "MILLSTREAM_DATA. Jobs and checkpoints are not affected",
+            fix=f"{_way_out(error)}. Jobs and checkpoints are not affected",
         ) from error
+
+
+def _way_out(error: Exception) -> str:
+    if isinstance(error, sqlite3.DatabaseError) and "not a database" in str(error):
+        return "move the file away to start a new registry"
+    if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+        return "another process writes it for longer than usual: try again, or end that process"
+    return (
+        "let this user write there, free some space, or name another data directory in "
+        "MILLSTREAM_DATA"
+    )

@@ -36,7 +36,7 @@ class Place:
     @classmethod
     def parse(cls, text: str) -> Place:
         """A place as the registry has it."""
-        pid, started, machine, host = json.loads(text)
+        pid, started, machine, host, *_ = json.loads(text)
         return cls(Process(pid, started), machine, host)
 
     def __str__(self) -> str:
@@ -101,14 +101,18 @@ class JobEntry:
     """How ``millstream run`` starts it; None if it was started otherwise."""
     supervisor: Place | None
     """What starts it again when it has failed, if that runs."""
+    awaited: int
+    """The number of the first run that this supervisor starts."""
     run: RunEntry | None
     """None if it was never started."""
 
     @property
     def state(self) -> JobState:
-        """That of its last run; it is starting if a supervisor is about to start it again."""
-        state = "lost" if self.run is None else self.run.state
-        return "starting" if self.supervisor and state in ("failed", "lost") else state
+        """That of its last run; it is starting if a supervisor is about to start the next."""
+        if self.run is None:
+            return "starting" if self.supervisor else "lost"
+        is_next = self.run.state in ("failed", "lost") or self.run.number < self.awaited
+        return "starting" if self.supervisor and is_next else self.run.state
 
     @property
     def is_alive(self) -> bool:

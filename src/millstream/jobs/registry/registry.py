@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,12 @@ class Registry:
     def close(self) -> None:
         """Closes the file."""
         self.database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Makes all changes of the block, or none of them. Nobody else can write meanwhile."""
+        with registry_errors(self.file, (sqlite3.Error,)), transaction(self.database):
+            yield
 
     def jobs(self, plans: bool = True) -> list[JobEntry]:
         """All jobs, by name; without their plans it takes half the time."""
@@ -115,8 +122,7 @@ class Registry:
                     "UPDATE run SET state = 'lost', reason = ?, ended = ? WHERE id = ?",
                     (each.reason, each.ended, each.id),
                 )
-            last = "SELECT coalesce(max(number), 0) FROM run WHERE job = ?"
-            number = self.database.execute(last, (job,)).fetchone()[0] + 1
+            number = self._last_number(job) + 1
             self.database.execute(
                 "INSERT OR IGNORE INTO run (id, job, number, state, user, process, started, beat) "
                 "VALUES (?, ?, ?, 'starting', ?, ?, ?, ?)",
@@ -135,11 +141,10 @@ class Registry:
             )
 
     def set_supervisor(self, job: str, place: Place | None) -> None:
-        """Sets which process starts the job again when it has failed."""
+        """Sets which process starts the job, now and again when it has failed."""
         with registry_errors(self.file):
-            self.database.execute(
-                "UPDATE job SET supervisor = ? WHERE id = ?", (place and str(place), job)
-            )
+            text = place and json.dumps([*json.loads(str(place)), self._last_number(job) + 1])
+            self.database.execute("UPDATE job SET supervisor = ? WHERE id = ?", (text, job))
 
     def request_stop(self, run: str) -> None:
         """Asks a run to stop after the batch under way; its own process looks for that."""
@@ -159,6 +164,10 @@ class Registry:
             wanted = rows[:1] if rows and rows[0]["id"] == name else rows
             return [self._entry(row) for row in wanted]
 
+    def _last_number(self, job: str) -> int:
+        last = "SELECT coalesce(max(number), 0) FROM run WHERE job = ?"
+        return int(self.database.execute(last, (job,)).fetchone()[0])
+
     def _entry(self, row: Any, plans: bool = True) -> JobEntry:
         last = "SELECT * FROM run WHERE job = ? ORDER BY number DESC LIMIT 1"
         run = self.database.execute(last, (row["id"],)).fetchone()
@@ -173,6 +182,7 @@ class Registry:
             plan=json.loads(row["plan"]) if row["plan"] and plans else None,
             launch=json.loads(row["launch"]) if row["launch"] else None,
             supervisor=place if place and place.is_here and place.process.runs else None,
+            awaited=_awaited(row["supervisor"]),
             run=None if run is None else run_entry(run),
         )
 
@@ -185,6 +195,11 @@ def opened_registry(data: str | os.PathLike[str] | None = None) -> Iterator[Regi
         yield registry
     finally:
         registry.close()
+
+
+def _awaited(supervisor: str | None) -> int:
+    """The number of the run that a supervisor was started for; one of an older version has none."""
+    return sum(json.loads(supervisor)[4:]) if supervisor else 0
 
 
 def job_folder(folder: str) -> str:

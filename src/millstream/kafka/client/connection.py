@@ -79,7 +79,10 @@ def find_servers(given: str | None = None) -> str:
             "no Kafka cluster is named: no servers are given, MILLSTREAM_SERVERS is not set, "
             f"{looked}, and this user has started none elsewhere"
         )
-        fix = "start local brokers, millstream kafka up, or name servers: --servers HOST:PORT"
+        fix = (
+            "start local brokers: millstream kafka up; or name others: --servers HOST:PORT, "
+            "or for programs the variable MILLSTREAM_SERVERS"
+        )
     raise KafkaError("MS320", what, fix=fix)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from millstream.spark.compat.jvm import error_message
 from millstream.spark.compat.moved import moved
 
 NO_PATH = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (?P<path>[^\n]*)\. SQLSTATE")
@@ -73,6 +72,8 @@ _SAMPLES: tuple[tuple[re.Pattern[str], str, dict[str, str]], ...] = (
 
 def check(jvm: Any) -> None:
     """Checks those texts that Spark has a template of; others are only in its code."""
+    from millstream.spark.compat.jvm import error_message  # with PySpark, which takes a second
+
     for pattern, condition, parameters in _SAMPLES:
         if not pattern.search(error_message(jvm, condition, **parameters)):
             raise moved(f"the text of the error {condition}")

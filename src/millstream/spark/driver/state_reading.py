@@ -44,6 +44,9 @@ class Found:
 
 def blobs_of(spark: SparkSession, folder: str, stage: int) -> DataFrame:
     """All that the shards of a stage have: ``shard``, which is its label, ``name`` and ``blob``."""
+    # Who reads a snapshot reports that to a coordinator, which a session has once it has been asked
+    # for its queries.
+    _ = spark.streams
     reader = spark.read.format("statestore").option("path", f"{folder}/spark")
     state = reader.option("operatorId", stage).option("stateVarName", "tables").load()
     return state.selectExpr(
