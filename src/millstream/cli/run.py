@@ -23,6 +23,7 @@ from millstream.jobs.registry.database import registry_file
 from millstream.jobs.registry.registry import Registry, job_id, opened_registry
 from millstream.jobs.supervisor import detach
 from millstream.model.errors import MillstreamError
+from millstream.pipeline import Pipeline
 from millstream.plan.names import checked_job_name
 from millstream.reports.outcome import error_text
 from millstream.system.interrupts import on_termination
