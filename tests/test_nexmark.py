@@ -74,7 +74,7 @@ def test_on_spark_all_queries_give_what_polars_gives_of_100_000_events(spark, tm
     from examples.nexmark.generator import Generator
     from examples.nexmark.queries import QUERIES
 
-    generator, count, parts = Generator(rate=1000), 100_000, 3
+    generator, count, parts = Generator(rate=1000), 100_000, 2
     generator.write(tmp_path, count, parts)
     end = generator.tables(1000 * count, 50)  # more than a day later
     for kind, table in end.items():
