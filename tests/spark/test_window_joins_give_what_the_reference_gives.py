@@ -84,6 +84,9 @@ def test_a_batch_on_spark_equals_the_reference(spark):
             for how in HOW[:2]
             for direction in ("backward", "forward", "nearest")
         },
+        "sizes": left.join(
+            right.select("at", w="CAST(v AS BIGINT) + 1099511627776"), on=("v", "w"), how="full"
+        ),
         "cogroup": ms.cogroup(a=windows[0].key_by("k"), b=windows[1].key_by("k")),
     }
     program = ms.pipeline(*(stream.collect(how) for how, stream in joins.items()))
