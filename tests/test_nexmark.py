@@ -15,8 +15,7 @@ from nexmark_answers import ANSWERS, check
 ROOT = Path(__file__).parents[1]
 IN_JAVA = ("q10", "q14", "q15", "q16", "q17", "q21", "q22")
 """Queries with functions that only Spark computes."""
-BY_THE_CLOCK = "q12"
-"""The query whose windows end by the clock: a batch emits all of them."""
+RATE, EVENTS = 1000, 100_000
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,14 +38,14 @@ def site_of(streams: dict[str, ms.Stream], rate: int):
     return Site(**streams, longest=f"{Generator(rate).longest_auction}ms")
 
 
-def site_of_files(folder: Path, rate: int, **how):
+def site_of_files(folder: Path, **how):
     streams = {
         kind: ms.read_files(
             folder / kind, "parquet", schema, "dateTime", ms.ascending(), name=kind, **how
         )
         for kind, schema in kinds().items()
     }
-    return site_of(streams, rate)
+    return site_of(streams, RATE)
 
 
 def test_there_is_an_answer_for_each_query():
@@ -70,37 +69,80 @@ def test_a_query_gives_what_polars_gives(name):
     check(name, pl.DataFrame(rows, infer_schema_length=None), events)
 
 
-def test_on_spark_all_queries_give_what_polars_gives_of_100_000_events(spark, tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    """100,000 events, in two files of each kind."""
     from examples.nexmark.generator import Generator
+
+    folder = tmp_path_factory.mktemp("nexmark")
+    Generator(RATE).write(folder, EVENTS, parts=2)
+    for kind in kinds():
+        for number, file in enumerate(sorted((folder / kind).iterdir())):
+            os.utime(file, (1_700_000_000 + number,) * 2)  # Spark reads the oldest first
+    return folder
+
+
+def made_by(run, site, names, folder: Path) -> dict[str, pl.DataFrame]:
+    """What queries write, all in one program."""
     from examples.nexmark.queries import QUERIES
 
-    generator, count, parts = Generator(rate=1000), 100_000, 2
-    generator.write(tmp_path, count, parts)
-    end = generator.tables(1000 * count, 50)  # more than a day later
-    for kind, table in end.items():
-        table.write_parquet(tmp_path / kind / "end.parquet")
-        for number, file in enumerate(sorted((tmp_path / kind).iterdir())):
-            os.utime(file, (1_700_000_000 + number,) * 2)  # Spark reads the oldest first
-    site = site_of_files(tmp_path, generator.rate, max_files_per_batch=1)
-    written = [
-        query(site).write_files(tmp_path / "made" / name, name=name)
-        for name, query in QUERIES.items()
-        if name != BY_THE_CLOCK
-    ]
-    ms.pipeline(*written).run("nexmark", spark=spark).process_all().stop()
-    bounded = site_of_files(tmp_path, generator.rate, bounded=True)
-    by_the_clock = QUERIES[BY_THE_CLOCK](bounded).write_files(tmp_path / "made" / BY_THE_CLOCK)
-    by_the_clock.run("clock", spark=spark, mode="batch")
-    whole = generator.tables(0, count)
-    events = {kind: pl.concat([whole[kind], end[kind]]) for kind in end}
-    retracting = set()
-    for name in QUERIES:
-        rows = pl.read_parquet(tmp_path / "made" / name / "part-*.parquet")
-        if "kind" in rows.columns and (rows["kind"] == "-").any():
-            retracting.add(name)
-        check(name, rows, whole if name in FINAL else events)
-    assert retracting == {"q4", "q6", "q9", "q15", "q16", "q17"}
+    run(ms.pipeline(*(QUERIES[q](site).write_files(folder / q, name=q) for q in names)))
+    return {name: pl.read_parquet(folder / name / "part-*.parquet") for name in names}
 
 
-FINAL = ("q5", "q7", "q8", "q11", "q19")
-"""Queries that emit a window when it has ended: those of the last events are still open."""
+def test_on_spark_all_queries_give_what_polars_gives_of_100_000_events(spark, files, tmp_path):
+    from examples.nexmark.generator import Generator
+
+    site = site_of_files(files, bounded=True)
+    made = made_by(
+        lambda all: all.run("nexmark", spark=spark, mode="batch"), site, ANSWERS, tmp_path
+    )
+    events = Generator(RATE).tables(0, EVENTS)
+    for name, rows in made.items():
+        check(name, rows, events)
+
+
+def test_in_a_stream_of_100_000_events_results_are_taken_back(spark, files, tmp_path):
+    from examples.nexmark.generator import Generator
+
+    site = site_of_files(files, max_files_per_batch=1)
+    made = made_by(
+        lambda all: all.run("nexmark", spark=spark).process_all().stop(),
+        site,
+        ["q4", "q6", "q9"],
+        tmp_path,
+    )
+    events = Generator(RATE).tables(0, EVENTS)
+    for name, rows in made.items():
+        assert (rows["kind"] == "-").any(), name
+        check(name, rows, events)
+
+
+def test_events_are_the_same_however_they_are_partitioned():
+    from examples.nexmark.generator import Generator
+
+    whole = Generator().tables(0, 1000)
+    parts = [Generator().tables(first, 250) for first in range(0, 1000, 250)]
+    for kind, table in whole.items():
+        assert pl.concat([part[kind] for part in parts]).equals(table)
+    sizes = {kind: table.height for kind, table in whole.items()}
+    assert sizes == {"person": 20, "auction": 60, "bid": 920}
+
+
+def test_the_first_ids_are_those_of_beam():
+    from examples.nexmark.generator import Generator
+
+    made = Generator().tables(0, 52)
+    assert made["person"]["id"].to_list() == [1000, 1001]
+    assert made["auction"]["id"].to_list() == [1000, 1001, 1002, 1003]
+    assert made["bid"].height == 46
+
+
+def test_half_of_the_bids_are_on_hot_auctions_and_prices_are_of_all_sizes():
+    from examples.nexmark.generator import Generator
+
+    bid = Generator().tables(0, 100_000)["bid"]
+    hot = bid.filter(pl.col("auction") % 100 == 0).height / bid.height
+    assert 0.49 < hot < 0.53
+    assert 90_000 < bid["price"].median() < 111_000
+    assert bid["price"].is_between(100, 100_000_000).all()
