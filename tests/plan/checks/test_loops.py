@@ -31,6 +31,7 @@ def refusal(*parts: ms.Pipeline) -> ms.PlanError:
         (topic("a", servers="h:1,i:2"), lambda s: s.write_kafka("a", servers="i:2, h:1")),
         (folder("/data/in"), lambda s: s.write_files("/data/in/", "json")),
         (folder("/data/*"), lambda s: s.write_files("/data/out", "json")),
+        (folder("/data/out/*.json"), lambda s: s.write_files("/data/out", "json")),
         (topic("b").join(topic("a"), on="k", unbounded_state=True), lambda s: s.write_kafka("a")),
     ],
 )
@@ -59,6 +60,8 @@ def test_rows_do_not_go_round_by_way_of_another_sink():
         (topic("a").write_kafka("b", name="x"), topic("b").write_kafka("c", name="y")),
         (folder("/data/in").write_files("/data/out", "json"),),
         (folder("/data/a").write_kafka("a"),),
+        (folder("/data/*").write_files("/data/out/json", "json"),),
+        (folder("/data/*.json").write_files("/data", "csv"),),
         (ms.read_kafka(pattern="a.*", schema=SCHEMA).write_kafka("ba"),),
     ],
 )

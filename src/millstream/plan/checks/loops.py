@@ -40,8 +40,16 @@ def _reads(source: Source, sink: Sink) -> bool:
             by_name = source.pattern is not None and re.fullmatch(source.pattern, target.topic)
             return bool(by_name) or target.topic in source.topics
         case FilesSource(), Files() as target:
-            return fnmatchcase(target.path.rstrip("/"), source.path.rstrip("/"))
+            folder = target.path.rstrip("/")
+            written = folder, f"{folder}/part-0.{target.format}"
+            return any(_is_at(path, source.path.rstrip("/")) for path in written)
     return False
+
+
+def _is_at(path: str, pattern: str) -> bool:
+    """Whether a path is one of a pattern, in which a star stands for names without slashes."""
+    names, patterns = path.split("/"), pattern.split("/")
+    return len(names) == len(patterns) and all(map(fnmatchcase, names, patterns))
 
 
 def _servers(of: KafkaSource | Kafka) -> set[str] | None:
