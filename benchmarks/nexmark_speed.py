@@ -57,7 +57,10 @@ class Events:
         """All batches, in the order in which Spark reads them."""
         self.generator.write(self.folder, self.events * self.batches, self.batches)
         last = self.events * self.batches + END * self.generator.rate
-        for kind, table in self.generator.tables(last // 50 * 50, 50).items():
+        end = self.generator.tables(last // 50 * 50, 50)
+        # In windows that stay open, nobody sells: Spark emits their pairs at once.
+        end["auction"] = end["auction"].with_columns(seller=pl.lit(-1, pl.Int64))
+        for kind, table in end.items():
             table.write_parquet(self.folder / kind / "end.parquet")
             for number, file in enumerate(sorted((self.folder / kind).iterdir())):
                 os.utime(file, (1_700_000_000 + number,) * 2)
