@@ -113,7 +113,7 @@ def _millstream(spark: SparkSession, events: Events, name: str, folder: Path) ->
     }  # fmt: skip
     longest = f"{events.generator.longest_auction}ms"
     results = QUERIES[name](Site(**streams, longest=longest))
-    written = results.write_files(folder / "rows", mode="overwrite")
+    written = results.write_files(folder / "rows")
     began = _processor_seconds()
     job = written.run(f"nexmark-{name}", checkpoint=folder / "state", spark=spark)
     job.process_all()
