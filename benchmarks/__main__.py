@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import signal
 import sys
@@ -54,6 +55,9 @@ def arguments() -> argparse.Namespace:
         help="only DStream programs, against pyspark.streaming",
     )
     parser.add_argument(
+        "--nexmark", action="store_true", help="only the queries of Nexmark, beside Spark's own"
+    )
+    parser.add_argument(
         "--against",
         choices=[engine for engine in ENGINES if engine != "millstream"],
         help="only one of Spark's state stores (live-keys: always rocksdb)",
@@ -92,6 +96,12 @@ def main() -> None:
         console = Console(width=WIDTH)
     if asked.dstream:
         dstream_speed.measure(console, asked.quick, asked.json)
+        return
+    if asked.nexmark:
+        from benchmarks import nexmark_speed  # it starts Spark in this process
+
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-memory {asked.driver_memory} pyspark-shell"
+        nexmark_speed.measure(console, asked.quick, asked.json)
         return
     before, processors = load(), Processors.now()
     sizes = QUICK if asked.quick else Sizes()

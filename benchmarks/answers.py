@@ -8,7 +8,7 @@ import polars as pl
 
 from benchmarks.inputs import Batch
 from benchmarks.kafka_topics import received
-from benchmarks.spec import COUNTED, DELAY_SECONDS, INTERVAL_SECONDS, TITLES, Spec
+from benchmarks.spec import COUNTED, DELAY_SECONDS, TITLES, Spec
 
 _ROW = ["start", "key", "n", "s"]
 
@@ -45,7 +45,11 @@ def _check_state(spec: Spec, fed: list[Batch]) -> int:
         case "deduplicate":
             expected = counts.select("key", n=pl.lit(1))
         case "interval_join":
-            expected = _pairs(_scan(fed))
+            expected = _pairs(_scan(fed), spec.join_seconds)
+        case "window_join":
+            expected = _window_pairs(spec, fed)
+        case "temporal_join":
+            expected = _versions(_scan(fed))
         case _:
             full = counts.select("key", full=pl.col("n") // COUNTED)
             expected = full.select("key", n=pl.lit(COUNTED).repeat_by("full")).explode("n")
@@ -59,9 +63,26 @@ def _check_state(spec: Spec, fed: list[Batch]) -> int:
     return found.height
 
 
-def _pairs(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _window_pairs(spec: Spec, fed: list[Batch]) -> pl.LazyFrame:
+    """The pairs of rows in one window. Millstream emits them when the window has ended."""
+    rows = _scan(fed).select("key", _start(spec), n="price")
+    if spec.engine == "millstream":
+        newest = _scan(fed).select(pl.col("ts").dt.epoch("us").max()).collect().item()
+        ended = newest - (DELAY_SECONDS + spec.window_seconds) * 1_000_000
+        rows = rows.filter(pl.col("start") * 1_000_000 <= ended)
+    return rows.select("key", "start").join(rows, on=["key", "start"]).select("key", "n")
+
+
+def _versions(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Each row that the watermark has passed, with the newest row of its key: itself."""
+    time = pl.col("ts").dt.epoch("us")
+    passed = time < time.max() - DELAY_SECONDS * 1_000_000
+    return rows.sort("ts").filter(passed).select("key", n="price")
+
+
+def _pairs(rows: pl.LazyFrame, seconds: int) -> pl.LazyFrame:
     """The pairs of an interval join of the rows with themselves."""
-    length = INTERVAL_SECONDS * 1_000_000
+    length = seconds * 1_000_000
     times = rows.select("key", "price", time=pl.col("ts").dt.epoch("us"))
     cell = pl.col("time") // length
     left = times.select("key", "time", cell=pl.concat_list(cell, cell + 1)).explode("cell")

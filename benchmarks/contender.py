@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.inputs import Batch, put
 from benchmarks.kafka_topics import made, send
 from benchmarks.memory import processes
-from benchmarks.spec import TITLES, Spec
+from benchmarks.spec import JOINS, TITLES, Spec
 from millstream.kafka.local.jars import jars
 
 MOST_SECONDS = 600
@@ -123,7 +123,8 @@ class Contender:
         ended = self._ask("stop")
         # Spark counts a file as one row if Millstream reads it.
         read = ended.get("read", sum(each["numInputRows"] for each in self.progress))
-        fed = sum(batch.rows for batch in self.fed)
+        sides = 2 if self.spec.program in JOINS else 1  # a join reads all rows on each side
+        fed = sides * sum(batch.rows for batch in self.fed)
         dropped = sum(
             operator["numRowsDroppedByWatermark"]
             for each in self.progress

@@ -10,6 +10,7 @@ from benchmarks import inputs
 from benchmarks.bench import Bench, Seconds
 from benchmarks.console_pages import ConsoleCost, ConsolePages
 from benchmarks.contender import seconds_of
+from benchmarks.join_state import JoinState
 from benchmarks.kafka_speed import ColdStart, ExactlyOnce, KafkaThroughput, Latency
 from benchmarks.large_batch import LargeBatch
 from benchmarks.live_keys import LiveKeys
@@ -207,6 +208,22 @@ MEASUREMENTS: tuple[Measurement, ...] = (
         ("rocksdb", "interval_join"),
         Target(1.5, at_least=True),
     ),
+    StateSpeed(
+        "window-join",
+        "rows of two streams in windows of 10 s, as many rows on each side",
+        "window_join",
+        ("rocksdb", "window_join"),
+        Target(1.5, at_least=True),
+    ),
+    StateSpeed(
+        "temporal-join",
+        "each row with the version of a table, against an interval join",
+        "temporal_join",
+        ("millstream", "interval_join"),
+        Target(1.0, at_least=True),
+        many_keys=True,
+    ),
+    JoinState("join-state", touched=Target(2.0), memory=Target(1.3)),
     KafkaThroughput("kafka-1k", Target(4.0, at_least=True), many_keys=False),
     KafkaThroughput("kafka-1m", Target(2.5, at_least=True), many_keys=True),
     ColdStart("kafka-cold-1k", Target(2.2, at_least=True), many_keys=False, costs=Target(1.0)),

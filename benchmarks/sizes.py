@@ -18,11 +18,13 @@ class Sizes:
     many_keys: int = 1_000_000
     live_keys: int = 10_000_000
     fewer_live_keys: int = 100_000
+    join_rows: int = 5_000_000
+    fewer_join_rows: int = 50_000
     sliding_keys: int = 100
     large_batches: int = 100
     """How many micro-batches are one large batch: 100,000,000 rows."""
     touched: int = 10_000
-    """Keys in a batch while many are live."""
+    """Keys in a batch while many are live, or in the state of a join."""
     warm_up: int = 2
     """Batches that do not count: the JVM still compiles, and Spark closes no windows yet."""
     long_warm_up: int = 12
@@ -77,6 +79,8 @@ QUICK = Sizes(
     many_keys=20_000,
     live_keys=100_000,
     fewer_live_keys=10_000,
+    join_rows=50_000,
+    fewer_join_rows=5_000,
     sliding_keys=10,
     large_batches=5,
     touched=1_000,

@@ -16,9 +16,17 @@ TITLES: dict[Engine, str] = {
 }
 
 Program = Literal[
-    "windows", "process", "process_columns", "deduplicate", "count_windows", "interval_join"
+    "windows",
+    "process",
+    "process_columns",
+    "deduplicate",
+    "count_windows",
+    "interval_join",
+    "window_join",
+    "temporal_join",
 ]
-"""Count and sum for each key and window; or one of the programs in ``state_programs``."""
+"""Count and sum for each key and window; one of ``state_programs``, or one of ``join_programs``."""
+JOINS = ("interval_join", "window_join", "temporal_join")
 
 SCHEMA = "key bigint, price bigint, ts timestamp"
 DELAY_SECONDS = 5
@@ -41,6 +49,8 @@ class Spec:
     slide_seconds: int = 0
     """How often a window starts, where windows overlap."""
     program: Program = "windows"
+    join_seconds: int = INTERVAL_SECONDS
+    """How much later the right row of an interval join may be."""
     updates: bool = False
     """Every batch emits the new result of each key that it touched, not only the final one."""
     idles: bool = False

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - as users call it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 import millstream as ms
+from benchmarks.join_programs import joined, native_join
 from benchmarks.millstream_program import RunningJob
-from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, INTERVAL_SECONDS, SCHEMA, Spec
+from benchmarks.spec import COUNTED, DELAY_SECONDS, FILES, JOINS, SCHEMA, Spec
 
 WITHIN = "1h"
 """How long an id counts as a duplicate: longer than all of the input."""
@@ -49,8 +49,8 @@ class MillstreamState(RunningJob):
     """A program of Millstream, from files to files."""
 
     def __init__(self, spec: Spec, spark: SparkSession) -> None:
-        if spec.program == "interval_join":
-            results = _joined(_rows(spec, "left"), _rows(spec, "right"))
+        if spec.program in JOINS:
+            results = joined(_rows(spec, "left"), _rows(spec, "right"), spec)
         else:
             results = _made(_rows(spec), spec)
         written = results.write_files(spec.output, options={"compression": "snappy"})
@@ -65,13 +65,6 @@ def _rows(spec: Spec, name: str = "rows") -> ms.Stream:
         watermark=ms.bounded(DELAY_SECONDS),
         max_files_per_batch=FILES,
         name=name,
-    )
-
-
-def _joined(left: ms.Stream, right: ms.Stream) -> ms.Stream:
-    """Each row with rows of its key that are a little later, and with itself."""
-    return left.select("key").interval_join(
-        right.select("key", n="price"), on="key", between=(0, INTERVAL_SECONDS)
     )
 
 
@@ -122,9 +115,9 @@ class NativeState:
         store = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         spark.conf.set("spark.sql.streaming.stateStore.providerClass", store)
         files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
-        if spec.program == "interval_join":
+        if spec.program in JOINS:
             left, right = (files.parquet(f"{spec.input}/*") for _ in range(2))
-            results = _native_join(left, right)
+            results = native_join(left, right, spec)
         else:
             results = _native(files.parquet(f"{spec.input}/*"), spec)
         writer = results.writeStream.option("checkpointLocation", spec.checkpoint)
@@ -134,14 +127,6 @@ class NativeState:
         """Ends the query."""
         self.query.stop()
         return {"late": 0, "rejected": 0}
-
-
-def _native_join(left: DataFrame, right: DataFrame) -> DataFrame:
-    delay = f"{DELAY_SECONDS} seconds"
-    first = left.selectExpr("key", "ts").withWatermark("ts", delay)
-    second = right.selectExpr("key AS k", "price AS n", "ts AS t").withWatermark("t", delay)
-    near = f"key = k AND t BETWEEN ts AND ts + INTERVAL {INTERVAL_SECONDS} SECONDS"
-    return first.join(second, F.expr(near)).select("key", "n")
 
 
 def _native(rows: DataFrame, spec: Spec) -> DataFrame:

@@ -115,3 +115,40 @@ def test_the_truth_of_windows_that_overlap_is_what_plain_counting_finds(tmp_path
             newest = max(newest, time)
     expected = [(*at, *sums) for at, sums in results.items() if at[0] + 3600 <= newest - 5]
     assert sorted(truth(spec, fed).rows()) == sorted(expected)
+
+
+@pytest.mark.parametrize("program", ["interval_join", "window_join", "temporal_join"])
+@pytest.mark.parametrize("engine", ["millstream", "rocksdb"])
+def test_the_truth_of_joins_is_what_two_loops_find(tmp_path, program, engine):
+    from benchmarks.answers import WrongAnswerError, check
+    from benchmarks.inputs import windowed
+    from benchmarks.spec import Spec
+
+    spec = Spec(engine, str(tmp_path / "run"), window_seconds=10, program=program)
+    fed = windowed(tmp_path, keys=5, rows=200, batches=3)
+    rows = [
+        (row["key"], row["price"], row["ts"].timestamp())
+        for file in (file for batch in fed for file in batch.files)
+        for row in pl.read_parquet(file).iter_rows(named=True)
+    ]
+    passed = max(time for _, _, time in rows) - 5
+    match program:
+        case "interval_join":
+            meets = [(a, n) for a, _, s in rows for b, n, t in rows if a == b and 0 <= t - s <= 2]
+        case "window_join":
+            until = passed if engine == "millstream" else passed + 100
+            meets = [
+                (a, n)
+                for a, _, s in rows
+                for b, n, t in rows
+                if a == b and s // 10 == t // 10 and s // 10 * 10 + 10 <= until
+            ]
+        case _:  # the newest version of a row is the row itself
+            meets = [(key, price) for key, price, time in rows if time < passed]
+    Path(spec.output).mkdir(parents=True)
+    made = pl.DataFrame(meets, schema=["key", "n"], orient="row")
+    made.write_parquet(f"{spec.output}/part-0.parquet")
+    assert check(spec, fed) == len(meets) > 0
+    made[1:].write_parquet(f"{spec.output}/part-0.parquet")
+    with pytest.raises(WrongAnswerError):
+        check(spec, fed)

@@ -30,7 +30,7 @@ WHAT = {
 }  # fmt: skip
 WATERMARKS = {"bounded", "ascending", "punctuated"}
 SOURCES = {"from_rows", "from_dataframe", "read_files", "read_kafka", "read_rate", "read_socket"}
-PROGRAM = {"Stream", "Pipeline", "pipeline", "cogroup", "secret"}
+PROGRAM = {"Stream", "Pipeline", "pipeline", "cogroup", "union", "secret"}
 ERRORS = {"KafkaError", "MillstreamError", "PlanError", "RunError"}
 
 

@@ -55,7 +55,7 @@ from millstream.sources import (
     read_rate,
     read_socket,
 )
-from millstream.stream import Stream
+from millstream.stream import Stream, union
 
 __version__ = "0.1.0"
 
@@ -125,5 +125,6 @@ __all__ = [
     "timer",
     "top",
     "ttl",
+    "union",
     "variance",
 ]

@@ -13,6 +13,7 @@ from millstream.model.durations import Duration, positive
 from millstream.model.errors import PlanError
 from millstream.plan.as_data import plan_as_data
 from millstream.plan.build.files import checked_path
+from millstream.plan.checks.loops import check_no_loops
 from millstream.plan.explain.drawing import draw_plan
 from millstream.plan.explain.text import explain_plan
 from millstream.plan.names import check_names, checked_job_name, with_distinct_names
@@ -35,6 +36,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         check_names(*self.outputs)
+        check_no_loops(self.outputs)
 
     @cached_property
     def sinks(self) -> tuple[Node, ...]:

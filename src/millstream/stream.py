@@ -284,23 +284,8 @@ class Stream(Joins):
         return self.process(Top(n, by, self.schema), schema=self.schema)
 
     def union(self, *others: Stream) -> Stream:
-        """The rows of this stream and of others with the same columns.
-
-        >>> import millstream as ms
-        >>> one, two = ms.from_rows([(1,)], schema="n int"), ms.from_rows([(2,)], schema="n int")
-        >>> one.union(two)
-        <Stream 'union-1': n INT>
-        """
-        for other in others:
-            if not isinstance(other, Stream):
-                raise PlanError(
-                    "MS113",
-                    f"union() takes streams, not {other!r}",
-                    fix="give streams made by ms.from_rows(…) and the like",
-                )
-        node = building.union(self.node, *(other.node for other in others))
-        with in_step(node.name):
-            return Stream(node, self.settings.united(*(other.settings for other in others)))
+        """The rows of this stream and of others with the same columns: see ``ms.union``."""
+        return union(self, *others)
 
     @property
     def late(self) -> Stream:
@@ -376,3 +361,29 @@ class Stream(Joins):
 
     def _set(self, settings: Settings) -> Stream:
         return Stream(self.node, settings)
+
+
+def union(*streams: Stream) -> Stream:
+    """The rows of several streams that have the same columns.
+
+    Each stream keeps its watermark policy. The watermark of the union is the least of those of its
+    streams that are not idle, so none of their rows is late because another stream is ahead.
+
+    >>> import millstream as ms
+    >>> one, two = ms.from_rows([(1,)], schema="n int"), ms.from_rows([(2,)], schema="n int")
+    >>> ms.union(one, two)
+    <Stream 'union-1': n INT>
+    """
+    for each in streams:
+        if not isinstance(each, Stream):
+            raise PlanError(
+                "MS113",
+                f"union() takes streams, not {each!r}",
+                fix="give streams made by ms.from_rows(…) and the like",
+            )
+    if not streams:
+        raise PlanError("MS113", "union() has no streams", fix="give it some: ms.union(one, two)")
+    node = building.union(*(each.node for each in streams))
+    first, *others = (each.settings for each in streams)
+    with in_step(node.name):
+        return Stream(node, first.united(*others))

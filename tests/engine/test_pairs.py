@@ -61,12 +61,15 @@ def test_a_condition_that_is_always_true_changes_nothing(how):
     assert Counter(map(str, always.select(plain.columns).rows())) == Counter(map(str, plain.rows()))
 
 
-def test_the_state_of_an_endless_join_levels_off():
+@pytest.mark.parametrize("is_join", [True, False])
+def test_the_state_of_an_endless_join_or_cogroup_levels_off(is_join):
     left, right = (
         test_stream("k int, v int, at int", event_time="at", name=name).window(ms.fixed(10))
         for name in ("left", "right")
     )
-    (node,) = with_distinct_names(left.join(right, on="k", how="full").node)
+    both = {"left": left.key_by("k"), "right": right.key_by("k")}
+    made = left.join(right, on="k", how="full") if is_join else ms.cogroup(**both)
+    (node,) = with_distinct_names(made.node)
     operator, sizes = columnar_operator.ColumnarOperator(node), []
     for second in range(200):
         rows = [

@@ -125,6 +125,12 @@ def test_a_function_that_fails_or_is_late_is_named():
     assert error.what == (
         "broken failed for 2 keys, the first of which is 'ann': ValueError: no such host"
     )
+
+    def unreachable(users):
+        raise TimeoutError("the database is away")
+
+    away = refused("MS231", table=unreachable, on="user", schema="city string")
+    assert away.what.endswith("TimeoutError: the database is away")
     late = refused("MS231", table=slow, on="user", schema="city string", timeout="50ms")
     assert "slow had not answered after 50ms" in late.what
 

@@ -6,7 +6,7 @@ import pytest
 
 import millstream as ms
 from millstream.model.errors import PlanError
-from millstream.testing import test_stream
+from millstream.testing import Elements, Watermark, replay, test_stream
 
 LEFT = test_stream("id bigint, name string, at double", event_time="at", name="left")
 RIGHT = test_stream("user_id bigint, name string, at double", event_time="at", name="right")
@@ -30,6 +30,37 @@ def test_keys_come_once_and_names_of_the_left_side_get_a_suffix_on_the_right():
     assert names(on="name") == ("name", "id", "at", "user_id", "at_right")
     assert names(on=["name", ("id", "user_id")]) == ("name", "id", "at", "at_right")
     assert names(on="name", suffix="_2") == ("name", "id", "at", "user_id", "at_2")
+
+
+WIDE = test_stream("id bigint, at double", event_time="at", name="wide")
+NARROW = test_stream("id int, since double", event_time="since", name="narrow")
+
+
+@pytest.mark.parametrize(
+    "met",
+    [
+        NARROW.window(MINUTE).join(WIDE.window(MINUTE), on="id", how="full"),
+        WIDE.window(MINUTE).join(NARROW.window(MINUTE), on="id"),
+        NARROW.interval_join(WIDE, on="id", between=(-5, 5), how="full"),
+        NARROW.join(WIDE, on="id", how="full", unbounded_state=True),
+        NARROW.temporal_join(WIDE, on="id"),
+    ],
+)
+def test_a_key_of_integers_of_two_sizes_has_the_larger_one(met):
+    assert next(str(field) for field in met.schema) == "id BIGINT"
+    assert list(met.schema.names[:3]) in (["id", "since", "at"], ["id", "at", "since"])
+
+
+@pytest.mark.parametrize("engine", ["reference", "columnar"])
+def test_integers_of_two_sizes_meet(engine):
+    met = NARROW.window(MINUTE).join(WIDE.window(MINUTE), on="id", how="full").select("id", "at")
+    steps = [
+        Elements([(1, 1.0)], source="narrow"),
+        Elements([(1, 2.0), (2**40, 3.0)], source="wide"),
+        Watermark.end(),
+    ]
+    rows = [row.values for row in replay(met, steps=steps, engine=engine)]
+    assert sorted(rows, key=str) == [{"id": 1, "at": 2.0}, {"id": 2**40, "at": 3.0}]
 
 
 def test_an_expression_is_a_key_beside_the_columns_it_is_made_of():

@@ -14,7 +14,8 @@ from millstream.reference.expressions import compiled
 
 SCHEMA = Schema.of(
     "a int, b int, n int, x double, s string, t boolean, at timestamp, xs array<int>, "
-    "window struct<start: int, end: int>, m map<string, int>, `größe` int, big bigint"
+    "window struct<start: int, end: int>, m map<string, int>, `größe` int, big bigint, "
+    "ps array<struct<p: int>>"
 )
 
 ROW = {
@@ -30,6 +31,7 @@ ROW = {
     "m": {"k": 1},
     "größe": 3,
     "big": 2**63 - 1,
+    "ps": [{"p": 4}, None, {"p": 6}],
 }
 
 
@@ -37,6 +39,13 @@ ROW = {
     ("text", "expected"),
     [
         ("a + b * 2", 3),
+        ("ps[2].p + 1", 7),
+        ("cast(at AS DOUBLE)", 1711848600.0),
+        ("cast(cast(-0.5 AS TIMESTAMP) AS BIGINT)", -1),
+        ("cast(cast(1.25 AS TIMESTAMP) AS STRING)", "1970-01-01 00:00:01.25"),
+        ("ps[1].p", None),
+        ("PS[0].P", 4),
+        ("ps.p", [4, None, 6]),
         ("-a", -7),
         ("a / 2", 3.5),
         ("a % b", 1),
@@ -167,6 +176,7 @@ def test_what_decides_nothing_is_not_computed(text, expected):
         "a > s",
         "s + 1",
         "cast(s AS BINARY)",
+        "element_at(xs, 1)",
     ],
 )
 def test_what_the_reference_does_not_know_is_refused_before_any_row(text):

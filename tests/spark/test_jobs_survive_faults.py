@@ -70,11 +70,12 @@ def as_dicts(rows: list[tuple[int, str, int, float]]) -> list[dict[str, Any]]:
 
 
 class Output(NamedTuple):
-    """All that can be read of the totals, of the late rows, and of the pairs of a join."""
+    """All that can be read of the totals, of the late rows, and of what each join makes."""
 
     totals: list[str]
     late: list[str]
     pairs: list[str]
+    versions: list[str]
 
 
 class Story(NamedTuple):
@@ -158,6 +159,7 @@ def test_the_output_is_that_of_a_job_that_was_left_alone(story):
     assert story.killed.totals == story.alone.totals
     assert story.killed.late == story.alone.late
     assert story.killed.pairs == story.alone.pairs
+    assert story.killed.versions == story.alone.versions
 
 
 def test_no_pane_is_there_twice(story):
@@ -178,6 +180,8 @@ def test_the_output_is_that_of_the_reference(story):
             made[sink.name] += [row.values for row in step.rows[sink]]
     assert story.killed == Output(*(in_order(made[name]) for name in Output._fields))
     assert {row["pane"]["timing"] for row in made["totals"]} == {"EARLY", "ON_TIME", "LATE"}
+    joins = {(row["by"], row["kind"]) for row in made["pairs"]}
+    assert joins == {(by, k) for by in ("window", "interval", "regular", "cogroup") for k in "+-"}
 
 
 def test_every_row_is_in_a_total_or_late(story):

@@ -54,15 +54,37 @@ def totals_of(scores: Stream, reach: Reach) -> Stream:
 
 
 def pairs_of(scores: Stream) -> Stream:
-    """The even and the odd scores of a team in each minute, two by two."""
-    even = scores.filter("points % 2 = 0").window(ms.fixed("1m"), allowed_lateness="1m")
-    odd = scores.filter("points % 2 = 1").window(ms.fixed("1m"))
-    often = even.trigger(ms.at_watermark(early=ms.after_count(3), late=ms.after_count(1)))
-    return often.refine(ms.retracting).join(odd, on="team", how="full")
+    """The even and the odd scores of a team, two by two, by each join that takes rows back."""
+    even, odd = (scores.filter(f"points % 2 = {rest}") for rest in (0, 1))
+    minutes = odd.window(ms.fixed("1m"))
+    often = even.window(ms.fixed("1m"), allowed_lateness="1m").trigger(
+        ms.at_watermark(early=ms.after_count(3), late=ms.after_count(1))
+    )
+    often = often.refine(ms.retracting)
+    near = even.refine(ms.retracting).interval_join(
+        odd, on="team", between=("10s", "30s"), how="full"
+    )
+    lists = ms.cogroup(even=often.key_by("team"), odd=minutes.key_by("team"))
+    joins = {
+        "window": often.join(minutes, on="team", how="full"),
+        "interval": near,
+        "regular": even.join(odd, "team", "full", "points_right < 10", ttl="1m"),
+        "cogroup": lists.with_columns(points="size(even)", points_right="size(odd)"),
+    }
+    columns = ("team", "points", "points_right", "kind")
+    return ms.union(*(each.select(*columns, by=f"'{name}'") for name, each in joins.items()))
+
+
+def versions_of(scores: Stream) -> Stream:
+    """The even scores of a team with its odd score before each, and its name, if it has one."""
+    even, odd = (scores.filter(f"points % 2 = {rest}") for rest in (0, 1))
+    names = {"team 1": "one", "team 2": "two"}
+    named = even.lookup(names, on="team", schema="name string")
+    return named.temporal_join(odd.select("team", before="points"), on="team", how="left")
 
 
 def program(folder: Path, reach: Reach) -> ms.Pipeline:
-    """The totals and the pairs of files, in files."""
+    """The totals of files, and what joins make of them, in files."""
     scores = ms.read_files(
         folder / "input", format="json", schema=COLUMNS, max_files_per_batch=1, name="scores"
     )
@@ -72,6 +94,7 @@ def program(folder: Path, reach: Reach) -> ms.Pipeline:
         totals.write_files(folder / "totals", name="totals"),
         totals.late.write_files(folder / "late", name="late"),
         pairs_of(scores).write_files(folder / "pairs", name="pairs"),
+        versions_of(scores).write_files(folder / "versions", name="versions"),
     )
 
 
@@ -96,7 +119,9 @@ def dying(folder: Path, points: dict[str, int]) -> Reach:
 
 def files_in(folder: Path) -> list[str]:
     """All that the job has written."""
-    places = [folder / name for name in ("totals", "late", "moves", "pairs", "checkpoint")]
+    places = [
+        folder / name for name in ("totals", "late", "moves", "pairs", "versions", "checkpoint")
+    ]
     files = [f for place in places for f in place.rglob("*") if f.is_file()]
     return sorted(str(file.relative_to(folder)) for file in files)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import polars as pl
 
@@ -27,3 +28,21 @@ def without(table: pl.DataFrame | None, others: pl.DataFrame, on: list[str]) -> 
     if table is None or not others.height:
         return table
     return table.join(others, on=on, how="anti", nulls_equal=True, maintain_order="left")
+
+
+def looked_up(
+    table: pl.DataFrame,
+    others: pl.DataFrame,
+    on: Sequence[str],
+    how: Literal["left", "inner"] = "left",
+) -> pl.DataFrame:
+    """The rows of a table with the columns of those of ``others`` that are equal in ``on``.
+
+    Polars compares one column that it knows to be sorted value by value, and NaN is then not equal
+    to itself. With a second column it does not.
+    """
+    if len(on) == 1 and table.schema[on[0]].is_float():
+        same = pl.lit(0, pl.Int8).alias("same")
+        both = table.with_columns(same), others.with_columns(same)
+        return looked_up(*both, [*on, "same"], how).drop("same")
+    return table.join(others, on=list(on), how=how, nulls_equal=True, maintain_order="left")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,15 +73,16 @@ class OpenFunction:
         table, name = self._table, function_name(self._table.function)
         given = [key[0] if len(key) == 1 else key for key in keys]
         pool = ThreadPoolExecutor(1)
+        answer = pool.submit(table.function, given)
         try:
-            made = pool.submit(table.function, given).result(table.timeout / 1_000_000)
-        except LateError:
-            raise RunError(
-                "MS231",
-                f"{name} had not answered after {format_duration(table.timeout)}",
-                fix="make it faster, ask for fewer keys at a time, or allow more: timeout='1m'",
-            ) from None
-        except Exception as error:  # whatever a user's function raises
+            made = answer.result(table.timeout / 1_000_000)
+        except Exception as error:  # whatever a user's function raises, also a TimeoutError
+            if not answer.done():
+                raise RunError(
+                    "MS231",
+                    f"{name} had not answered after {format_duration(table.timeout)}",
+                    fix="make it faster, ask for fewer keys at a time, or allow more: timeout='1m'",
+                ) from None
             raise RunError(
                 "MS231",
                 f"{name} failed for {len(keys)} keys, the first of which is {shown(given[0])}: "

@@ -53,6 +53,7 @@ CODES = {
     "MS142": "a join whose rows cannot meet",
     "MS143": "a join that would wait for ever",
     "MS144": "a join that keeps all rows of endless input",
+    "MS145": "a program that reads what it writes",
     "MS201": "a user's function failed",
     "MS202": "a row that does not fit its schema",
     "MS203": "an expression that the reference cannot compute",

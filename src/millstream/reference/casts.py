@@ -50,7 +50,8 @@ def to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        whole = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        return f"{whole}.{value.microsecond:06}".rstrip("0") if value.microsecond else whole
     return str(value)
 
 
@@ -77,13 +78,15 @@ def _to_whole(value: Any, to: exp.DataType) -> int:
         return int(text)
     if isinstance(value, float) and not math.isfinite(value):
         raise _too_large(value, to)
-    whole = int(value)
+    whole = int(math.floor(value.timestamp()) if isinstance(value, datetime) else value)
     if not -bound <= whole < bound:
         raise _too_large(value, to)
     return whole
 
 
 def _to_float(value: Any, to: exp.DataType) -> float:
+    if isinstance(value, datetime):
+        return value.timestamp()
     if not isinstance(value, str):
         return float(value)
     text = _trimmed(value)

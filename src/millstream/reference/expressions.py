@@ -47,8 +47,11 @@ def _compile(node: exp.Expr, text: str) -> Compute:
     match node:
         case exp.Alias() | exp.Paren():
             return _compile(node.this, text)
-        case exp.Column() | exp.Dot():
+        case exp.Column():
             return partial(_path, [part.name for part in node.parts])
+        case exp.Dot(this=whole, expression=exp.Identifier(this=name)):
+            before = _compile(whole, text)
+            return lambda row: _field(before(row), name)
         case exp.Literal() if node.is_type(_T.DOUBLE):
             return _constant(float(node.name))
         case exp.Literal() | exp.Boolean() | exp.Null():
@@ -74,7 +77,7 @@ def _compile(node: exp.Expr, text: str) -> Compute:
                 raise _unknown(node, text)
             lenient = bool(node.args.get("safe"))
             return _strict(partial(cast, node.to, lenient), node, [node.this], text)
-        case exp.Bracket():
+        case exp.Bracket() if not node.args.get("offset"):  # ELEMENT_AT counts from 1
             return _strict(item, node, [node.this, *node.expressions], text)
         case exp.Interval():
             return _constant(_interval(node, text))
@@ -134,14 +137,19 @@ def _constant(value: Any) -> Compute:
 def _path(names: list[str], row: Row) -> Any:
     value: Any = row
     for name in names:
-        if value is None:
-            return None
-        value = value[name] if name in value else _ignoring_case(value, name)
+        value = _field(value, name)
     return value
 
 
-def _ignoring_case(row: Row, name: str) -> Any:
-    return next(value for key, value in row.items() if key.casefold() == name.casefold())
+def _field(value: Any, name: str) -> Any:
+    """A field of a struct; of a list of structs, the list of their fields."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_field(each, name) for each in value]
+    if name in value:
+        return value[name]
+    return next(field for key, field in value.items() if key.casefold() == name.casefold())
 
 
 def _logic(node: exp.Expr, text: str) -> Compute:

@@ -10,7 +10,7 @@ from millstream.engine.grouping.compiled import Compiled
 from millstream.engine.grouping.tables import State
 from millstream.engine.operator import INDEX, LATE, Outputs
 from millstream.engine.row_order import in_row_order
-from millstream.engine.tables import concatenated
+from millstream.engine.tables import concatenated, looked_up
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Intake:
         bounds = closed.select(*keys, *(pl.col(name).alias(f"other_{name}") for name in names))
         rows = windows.select(self.grouping.owner).with_row_index("row")
         if keys:
-            met = rows.join(bounds, on=keys, how="inner", nulls_equal=True)
+            met = looked_up(rows, bounds, keys, "inner")
         else:
             met = rows.join(bounds, how="cross")
         joining = met.filter(self.grouping.windows.joins())["row"].unique()

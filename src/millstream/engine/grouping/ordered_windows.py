@@ -12,7 +12,7 @@ import polars as pl
 
 from millstream.engine.grouping.windows import Windows
 from millstream.engine.operator import INDEX
-from millstream.engine.tables import concatenated, without
+from millstream.engine.tables import concatenated, looked_up, without
 from millstream.model.ordered_windows import Count, Delta, Marked
 from millstream.model.windows import Window
 
@@ -165,9 +165,7 @@ def _counted(
     counts += [] if sequences is None else [sequences.with_columns(new=zero)]
     groups = pl.concat(counts).group_by(keys).agg(upto.sum(), rows.sum(), new.sum())
     groups = groups.with_row_index("group")
-    mine = elements.select(keys).join(
-        groups, on=keys, how="left", nulls_equal=True, maintain_order="left"
-    )
+    mine = looked_up(elements.select(keys), groups, keys)
     before = _running(mine["group"].to_numpy(), amounts.to_numpy())
     after = groups.select(*keys, upto + (rows + new) // slide, (rows + new) % slide)
     return mine.select(upto, rows + pl.Series(before)), after
@@ -194,7 +192,7 @@ def _with_known(
     """The rows with what is known of the sequences of their keys, which may be new."""
     if sequences is None:
         return rows.with_columns(pl.lit(0, pl.Int64).alias("upto"), *fresh)
-    known = rows.join(sequences, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    known = looked_up(rows, sequences, keys)
     return known.with_columns(pl.col("upto").fill_null(0))
 
 

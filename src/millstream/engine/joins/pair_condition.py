@@ -10,6 +10,7 @@ import polars as pl
 
 from millstream.engine.joins.sides import VALUES
 from millstream.engine.python_rows import python_columns
+from millstream.engine.tables import looked_up
 from millstream.plan.nodes import Node
 from millstream.plan.operators.two_sides import PairColumn
 from millstream.plan.sql.expressions import Expression
@@ -55,8 +56,7 @@ class PairCondition:
         rows = zip(*python_columns(known), strict=True)
         true = [self.compute(dict(zip(names, row, strict=True))) is True for row in rows]
         known = known.with_columns(true=pl.Series(true, dtype=pl.Boolean))
-        found = values.join(known, on=names, how="left", nulls_equal=True, maintain_order="left")
-        return found["true"]
+        return looked_up(values, known, names)["true"]
 
     @property
     def _reads(self) -> Sequence[str]:

@@ -10,7 +10,7 @@ import polars as pl
 from millstream.engine.joins.sides import OTHER, VALUES, accepted, closed_at
 from millstream.engine.operator import BY_KEY, ROWS, Advance, Outputs, Stepped, Tables, facts_of
 from millstream.engine.row_order import ORDER
-from millstream.engine.tables import concatenated
+from millstream.engine.tables import concatenated, looked_up
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.plan.operators.temporal_join import Direction
 from millstream.plan.operators.two_sides import LEFT, RIGHT
@@ -127,8 +127,8 @@ class TemporalJoin:
         if self._keys:
             distinct = rows.select(self._keys).drop_nulls().unique(maintain_order=True)
             slots = distinct.with_row_index("slot")
-            rows = rows.join(slots, on=self._keys, how="left", maintain_order="left")
-            versions = versions.join(slots, on=self._keys, maintain_order="left")
+            rows = looked_up(rows, slots, self._keys)
+            versions = looked_up(versions, slots, self._keys, "inner")
         else:
             slot = pl.lit(0, pl.UInt32).alias("slot")
             rows, versions = rows.with_columns(slot), versions.with_columns(slot)

@@ -26,7 +26,7 @@ from millstream.engine.operator import (
 from millstream.engine.process.in_columns import InColumns
 from millstream.engine.process.per_key import PerKey, Ran, Turn
 from millstream.engine.rows import rejected_rows
-from millstream.engine.tables import concatenated
+from millstream.engine.tables import concatenated, looked_up
 from millstream.model.instants import END_OF_TIME, START_OF_TIME
 from millstream.plan.operators.process import Processing
 from millstream.reference.call_times import CallTimes
@@ -208,9 +208,7 @@ class Process:
         if table is None:
             return None, None
         whose = slots.select("slot", *self._whose)
-        found = table.join(
-            whose, on=self._whose, how="left", nulls_equal=True, maintain_order="left"
-        )
+        found = looked_up(table, whose, self._whose)
         is_mine = found["slot"].is_not_null()
         return found.filter(is_mine), table.filter(~is_mine)
 

@@ -16,6 +16,7 @@ from millstream.plan.build.join_sides import (
     checked_how,
     join_keys,
     joined_columns,
+    widened,
 )
 from millstream.plan.checks import check_windowed
 from millstream.plan.checks.attribute_types import checked_attribute
@@ -74,7 +75,8 @@ def window_join(
         keys = _join_keys(left, left_set, right, right_set, on)
         own = pane_fields(windowing)
         columns = joined_columns(left, right, keys, suffix, own)
-        ports = (Port("left", left, keys[0]), Port("right", right, keys[1]))
+        mine, others = widened(keys, left, right)
+        ports = (Port("left", left, mine), Port("right", right, others))
         further = None if where is None else _condition(where, columns.pair)
         node = WindowJoin(
             step,

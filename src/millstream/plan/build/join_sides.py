@@ -12,6 +12,7 @@ from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Key, Keys, Node
 from millstream.plan.operators.windowed import PANE, WINDOW
 from millstream.plan.sql.expressions import Expression, is_pyspark_column, named_scalar
+from millstream.plan.types.result_types import INTEGERS
 from millstream.plan.types.schema import Field, Schema, quoted
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -48,7 +49,7 @@ def join_keys(left: Node, right: Node, on: Any) -> tuple[Keys, Keys]:
         (name, named_scalar(second, right.schema)[1])
         for (name, _), (_, second) in zip(keys, pairs, strict=True)
     ]
-    check_same_types(keys, others)
+    check_same_types(keys, others, integers_are_one=True)
     return tuple(keys), tuple(others)
 
 
@@ -69,9 +70,36 @@ def _left_key(given: Any, schema: Schema) -> tuple[str, Expression]:
     return name, expression
 
 
-def check_same_types(left: Iterable[tuple[str, Key]], right: Iterable[tuple[str, Key]]) -> None:
-    """MS134: values are equal only if they are of one type."""
+def widened(keys: tuple[Keys, Keys], left: Node, right: Node) -> tuple[Keys, Keys]:
+    """The keys of both sides, each pair of one type: integers that differ become BIGINT."""
+    pairs = [
+        ((name, _as(type, one, left)), (name, _as(type, other, right)))
+        for (name, one), (_, other) in zip(*keys, strict=True)
+        for type in [_common_type(one, other)]
+    ]
+    return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+
+
+def _as(type: str | None, key: Key, side: Node) -> Key:
+    if type is None or key.type in (None, type) or not isinstance(key, Expression):
+        return key
+    return named_scalar(f"CAST({key.text} AS {type})", side.schema)[1]
+
+
+def _common_type(one: Key, other: Key) -> str | None:
+    both = {one.type, other.type}
+    return "BIGINT" if len(both) > 1 and both <= set(INTEGERS) else one.type or other.type
+
+
+def check_same_types(
+    left: Iterable[tuple[str, Key]],
+    right: Iterable[tuple[str, Key]],
+    integers_are_one: bool = False,
+) -> None:
+    """MS134: values are equal only if they are of one type, or of integers if these are one."""
     for (name, one), (_, other) in zip(left, right, strict=True):
+        if integers_are_one and {one.type, other.type} <= set(INTEGERS):
+            continue
         if one.type != other.type and one.type is not None and other.type is not None:
             raise PlanError(
                 "MS134",
@@ -134,7 +162,7 @@ def joined_columns(
             )
         taken.add(name.lower())
         renamed.append((field.name, Field(name, field.type)))
-    types = (Field(n, a.type or b.type) for (n, a), (_, b) in zip(firsts, seconds, strict=True))
+    types = (Field(n, _common_type(a, b)) for (n, a), (_, b) in zip(firsts, seconds, strict=True))
     return JoinedColumns(tuple(types), tuple((f.name, f) for f in others), tuple(renamed))
 
 

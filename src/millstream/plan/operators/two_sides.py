@@ -166,14 +166,17 @@ def checked_condition(given: Any, schema: Schema) -> Expression:
 
 
 def pair_fields(columns: Iterable[PairColumn], left: Schema, right: Schema) -> tuple[Field, ...]:
-    """The columns with their types."""
-    return tuple(
-        Field(
-            each.name,
-            (right.resolve(str(each.right)) if each.left is None else left.resolve(each.left)).type,
-        )
-        for each in columns
-    )
+    """The columns with their types; one of both sides takes the values of either."""
+    return tuple(Field(each.name, _type(each, left, right)) for each in columns)
+
+
+def _type(column: PairColumn, left: Schema, right: Schema) -> str | None:
+    found = [
+        schema.resolve(name).type
+        for schema, name in ((left, column.left), (right, column.right))
+        if name is not None
+    ]
+    return "BIGINT" if len(set(found)) > 1 and set(found) <= set(INTEGERS) else found[0]
 
 
 def checked_types(node: TwoSides, left: Iterable[str], right: Iterable[str]) -> None:
