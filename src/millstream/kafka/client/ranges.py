@@ -160,6 +160,7 @@ class _Turn:
         self._positions = positions
         self._skip_lost = skip_lost
         self._left = {each.place: each for each in ranges if each.size > 0}
+        self._next = {place: range.start for place, range in self._left.items()}
         self._topics = {topic for topic, _ in positions}
         self._heard = time.monotonic()
         self._ends: dict[Place, tuple[int, float]] = {}
@@ -186,7 +187,9 @@ class _Turn:
 
     def _consumed(self) -> Iterator[tuple[Place, list[Message]]]:
         """What the consumer has, without errors, by partition."""
-        got = self._consumer.consume(_AT_ONCE, _TICK)
+        # The client waits until it has as many as it is asked for, or for a tick.
+        missing = sum(range.end - self._next[place] for place, range in self._left.items())
+        got = self._consumer.consume(min(missing, _AT_ONCE), _TICK)
         if not got:
             return
         self._heard = time.monotonic()
@@ -211,6 +214,7 @@ class _Turn:
     def _within(self, range: Range, messages: list[Message]) -> list[Message]:
         """Those of the messages that are in the range; later ones are kept."""
         last: Any = messages[-1].offset()
+        self._next[range.place] = min(last + 1, range.end)
         if last < range.end - 1:
             return messages
         self._end(range)
@@ -268,6 +272,7 @@ class _Turn:
         self._consumer.incremental_unassign([place])
         if range.start < first < range.end:
             self._consumer.incremental_assign([TopicPartition(*range.place, first)])
+            self._next[range.place] = first
         else:  # none is left of the range
             del self._left[range.place], self._positions[range.place]
 

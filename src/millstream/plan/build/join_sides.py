@@ -12,7 +12,7 @@ from millstream.plan.lineage import kind_column
 from millstream.plan.nodes import Key, Keys, Node
 from millstream.plan.operators.windowed import PANE, WINDOW
 from millstream.plan.sql.expressions import Expression, is_pyspark_column, named_scalar
-from millstream.plan.types.result_types import INTEGERS
+from millstream.plan.types.result_types import INTEGERS, common_type
 from millstream.plan.types.schema import Field, Schema, quoted
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -75,7 +75,7 @@ def widened(keys: tuple[Keys, Keys], left: Node, right: Node) -> tuple[Keys, Key
     pairs = [
         ((name, _as(type, one, left)), (name, _as(type, other, right)))
         for (name, one), (_, other) in zip(*keys, strict=True)
-        for type in [_common_type(one, other)]
+        for type in [common_type(one.type, other.type)]
     ]
     return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
@@ -84,11 +84,6 @@ def _as(type: str | None, key: Key, side: Node) -> Key:
     if type is None or key.type in (None, type) or not isinstance(key, Expression):
         return key
     return named_scalar(f"CAST({key.text} AS {type})", side.schema)[1]
-
-
-def _common_type(one: Key, other: Key) -> str | None:
-    both = {one.type, other.type}
-    return "BIGINT" if len(both) > 1 and both <= set(INTEGERS) else one.type or other.type
 
 
 def check_same_types(
@@ -162,7 +157,10 @@ def joined_columns(
             )
         taken.add(name.lower())
         renamed.append((field.name, Field(name, field.type)))
-    types = (Field(n, _common_type(a, b)) for (n, a), (_, b) in zip(firsts, seconds, strict=True))
+    types = (
+        Field(n, common_type(a.type, b.type))
+        for (n, a), (_, b) in zip(firsts, seconds, strict=True)
+    )
     return JoinedColumns(tuple(types), tuple((f.name, f) for f in others), tuple(renamed))
 
 

@@ -13,7 +13,7 @@ from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.nodes import Keys, Node, Stateful
 from millstream.plan.operators.windowed import KIND
 from millstream.plan.sql.expressions import Expression, is_pyspark_column, scalar
-from millstream.plan.types.result_types import INTEGERS
+from millstream.plan.types.result_types import common_type
 from millstream.plan.types.schema import Field, Schema
 
 LEFT, RIGHT = "left", "right"
@@ -176,7 +176,7 @@ def _type(column: PairColumn, left: Schema, right: Schema) -> str | None:
         for schema, name in ((left, column.left), (right, column.right))
         if name is not None
     ]
-    return "BIGINT" if len(set(found)) > 1 and set(found) <= set(INTEGERS) else found[0]
+    return common_type(*found)
 
 
 def checked_types(node: TwoSides, left: Iterable[str], right: Iterable[str]) -> None:

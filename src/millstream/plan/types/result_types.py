@@ -36,6 +36,18 @@ def base_type(type: str) -> str:
     return re.split(r"[(<]", type)[0]
 
 
+def common_type(*types: str | None) -> str | None:
+    """The type of a column that takes values of all of these types.
+
+    >>> common_type("INT", "BIGINT"), common_type("STRING", "STRING"), common_type(None, "INT")
+    ('BIGINT', 'STRING', 'INT')
+    """
+    known = [each for each in types if each is not None]
+    if len(set(known)) > 1 and set(known) <= set(INTEGERS):
+        return "BIGINT"
+    return known[0] if known else None
+
+
 def result_type(aggregate: Aggregate, inputs: AggregateInputs, schema: Schema) -> str | None:
     """The Spark type of the result; None where it follows from a type that is not known."""
     of = inputs.of.type if inputs.of else None
