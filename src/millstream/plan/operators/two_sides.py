@@ -13,7 +13,7 @@ from millstream.plan.lineage import kind_column, taking_back
 from millstream.plan.nodes import Keys, Node, Stateful
 from millstream.plan.operators.windowed import KIND
 from millstream.plan.sql.expressions import Expression, is_pyspark_column, scalar
-from millstream.plan.types.result_types import common_type
+from millstream.plan.types.result_types import INTEGERS, common_type
 from millstream.plan.types.schema import Field, Schema
 
 LEFT, RIGHT = "left", "right"
