@@ -178,8 +178,8 @@ def read_kafka(
 
     ``servers`` are the brokers; the default is the local ones of this folder if they run, else
     those in the environment variable MILLSTREAM_SERVERS, else local ones of another folder.
-    ``options`` are settings of Kafka's client, librdkafka, in its names or in Java's; passwords come
-    from ``secret()``.
+    ``options`` are settings of Kafka's client, librdkafka, in its names or in Java's; passwords
+    come from ``secret()``.
 
     >>> import millstream as ms
     >>> ms.read_kafka(
