@@ -189,8 +189,13 @@ def test_a_topic_that_was_created_again_has_no_old_offsets(broker, reader, monke
         only(reader, Range(topic, 0, 10, 12))
 
 
-def test_a_cluster_has_one_reader_in_a_process(connection):
-    assert reader_of(connection) is reader_of(Connection(connection.servers))
-    assert reader_of(connection) is not reader_of(
-        Connection(connection.servers, {"client.id": "another"})
-    )
+def test_a_source_has_one_reader_in_a_process_and_there_are_not_many(connection):
+    first = reader_of(connection, "scores")
+    assert reader_of(Connection(connection.servers), "scores") is first
+    other = Connection(connection.servers, {"client.id": "another"})
+    assert reader_of(other, "scores") is not first
+    assert reader_of(connection, "bonus") is not first
+    for number in range(8):
+        reader_of(connection, f"source-{number}")
+    assert reader_of(connection, "scores") is not first, "the oldest was closed"
+    assert len(ranges._readers) == 8

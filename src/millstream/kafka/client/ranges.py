@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from millstream.model.errors import KafkaError
 MOST_AHEAD = 50_000
 """How many records of a partition are kept that were consumed before they were asked for."""
 
-# All numbers are for one consumer, and a worker has one for each cluster that it reads from.
+# All numbers are for one consumer, and a worker has one for each source that it reads.
 _SETTINGS = {
     "group.id": "millstream-ranges",  # the client requires one; it never joins
     "enable.auto.commit": False,
@@ -140,6 +140,10 @@ class RangeReader:
             at = [TopicPartition(*place, wanted[place]) for place in new]
             self._consumer.incremental_assign(at)
             self._positions |= {place: _Position(wanted[place]) for place in new}
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._consumer.close()
 
     def _forget(self) -> None:
         self._positions.clear()
@@ -322,13 +326,19 @@ def _offset(message: Message) -> Any:
     return message.offset()
 
 
-_readers: dict[tuple[str, tuple[tuple[str, str], ...]], RangeReader] = {}
+_MOST_READERS = 8
+_readers: dict[tuple[str, str, tuple[tuple[str, str], ...]], RangeReader] = {}
 
 
-def reader_of(connection: Connection) -> RangeReader:
-    """This process's reader for a cluster."""
-    settings: Mapping[str, str] = connection.settings
-    key = connection.servers, tuple(sorted((name, str(value)) for name, value in settings.items()))
-    if key not in _readers:
-        _readers[key] = RangeReader(connection)
-    return _readers[key]
+def reader_of(connection: Connection, source: str) -> RangeReader:
+    """This process's reader for a source: each keeps what it fetched ahead.
+
+    Of many, the one that was not used for longest is closed.
+    """
+    settings = sorted((name, str(value)) for name, value in connection.settings.items())
+    key = source, connection.servers, tuple(settings)
+    reader = _readers.pop(key, None) or RangeReader(connection)
+    _readers[key] = reader
+    if len(_readers) > _MOST_READERS:
+        _readers.pop(next(iter(_readers))).close()
+    return reader

@@ -125,7 +125,7 @@ class Records:
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         reading = self._reading
         topics, columns = reading.topics, reading.columns
-        reader = reader_of(topics.connection)
+        reader = reader_of(topics.connection, topics.source.name)
         skip_lost = topics.source.on_data_loss == "continue"
         found = reader.read(self._ranges, skip_lost=skip_lost, in_turn=self._in_turn)
         for each, messages in found:
