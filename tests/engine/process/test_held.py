@@ -36,7 +36,8 @@ class Typed(ms.Processor):
 
 
 def tables() -> tuple[HeldTables, Processing]:
-    stream = test_stream("key string").key_by("key").process(Typed, schema="key string")
+    rows = test_stream("key string, at int", event_time="at")
+    stream = rows.key_by("key").process(Typed, schema="key string")
     what = stream.node.processing  # type: ignore[attr-defined]
     return HeldTables(what, Turns(what)), what
 

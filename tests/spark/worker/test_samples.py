@@ -95,7 +95,7 @@ def test_late_rows_that_the_program_reads_are_shown_as_a_whole():
     totals.samples(watermark=20)
     (late,) = totals.samples(*totals.rows(("red", 4, 2)), watermark=21)["late"]
     assert late["time"] == 2 * S
-    assert late["record"] == "{'team': 'red', 'n': 4}"
+    assert late["record"] == '{"team": "red", "n": 4}'
 
 
 def test_of_many_panes_those_of_the_same_keys_are_taken_in_each_batch():
@@ -164,4 +164,4 @@ def test_late_rows_of_an_interval_join_have_their_key_and_time():
     left, right = sides()
     (late,) = late_of(left.interval_join(right, on="team", between=(0, 10)))
     assert (late["key"], late["time"], late["reason"]) == ({"team": "red"}, 2 * S, "behind")
-    assert late["record"] == "{'team': 'red', 'n': 4, 'at': 2.0}"
+    assert late["record"] == '{"team": "red", "n": 4, "at": 2.0}'
