@@ -248,6 +248,20 @@ def _raise_what_failed(beside: Future[None]) -> None:
         beside.result()
 
 
+def _ended_by_others(code: int, printed: str) -> str | None:
+    """Why a job ended that did nothing wrong: it is one kill more, after which all must be right.
+
+    Spark gives a Python process ten seconds to answer, which a busy machine may not have. And
+    librdkafka may abort its process when a request for a coordinator meets a broker that ends: see
+    its issue 4605.
+    """
+    if code == 1 and "Python worker failed to connect back" in printed:
+        return "a Python worker took too long to start"
+    if code == -signal.SIGABRT and "rd_kafka_enq_once_del_source_return" in printed:
+        return "librdkafka aborted it"
+    return None
+
+
 def main(
     kills: Annotated[int, typer.Option(help="How often the job is killed.")] = 20,
     zombies: Annotated[int, typer.Option(help="How often a job is stopped and replaced.")] = 2,
@@ -277,17 +291,3 @@ def main(
 
 if __name__ == "__main__":
     typer.run(main)
-
-
-def _ended_by_others(code: int, printed: str) -> str | None:
-    """Why a job ended that did nothing wrong: it is one kill more, after which all must be right.
-
-    Spark gives a Python process ten seconds to answer, which a busy machine may not have. And
-    librdkafka may abort its process when a request for a coordinator meets a broker that ends: see
-    its issue 4605.
-    """
-    if code == 1 and "Python worker failed to connect back" in printed:
-        return "a Python worker took too long to start"
-    if code == -signal.SIGABRT and "rd_kafka_enq_once_del_source_return" in printed:
-        return "librdkafka aborted it"
-    return None
