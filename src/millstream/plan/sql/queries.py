@@ -10,7 +10,7 @@ from millstream.model.errors import PlanError
 from millstream.plan.sql.reading import parsed, spelled
 
 STREAM = "stream"
-"""What a query calls the stream that it is over."""
+"""The name of the stream in a query over it."""
 
 _AGGREGATE = "write .key_by(…).window(…).aggregate(…)"
 _ONE_BY_ONE = "write one query after the other: .sql(…).sql(…)"
